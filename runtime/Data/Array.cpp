@@ -66,7 +66,14 @@ static void checkLength(const Array &array) {
     throw arrayFailure(*array.bytes,
                        "ends early: its header says " + array.describe() +
                            ", " + std::to_string(wanted) + " bytes, and " +
-                           std::to_string(got) + " follow");
+                           std::to_string(got) + " follow; fetch it again");
+  if (got > wanted)
+    throw arrayFailure(*array.bytes,
+                       "has " + std::to_string(got - wanted) +
+                           " bytes behind its content: its header says " +
+                           array.describe() + ", " + std::to_string(wanted) +
+                           " bytes, and " + std::to_string(got) +
+                           " follow; fetch it again");
 }
 
 static Array readIdx(std::shared_ptr<const Bytes> bytes) {

@@ -83,6 +83,10 @@ TEST(Array, refusesWhatItCannotRead) {
   expectRefused("text, no array", "is neither IDX nor NPY");
   expectRefused("", "is neither IDX nor NPY");
   expectRefused(idx(0x08, {2, 3}, "abcde"), "ends early");
+  expectRefused(idx(0x08, {2, 3}, "abcdefgh"),
+                "has 2 bytes behind its content: its header says 2x3 u8, 6 "
+                "bytes, and 8 follow; fetch it again");
+  expectRefused(idx(0x08, {0}, "a"), "has 1 bytes behind its content");
   expectRefused(idx(0x08, {2, 3}, "").substr(0, 9), "ends within its IDX");
   expectRefused(idx(0x08, {0xffffffff, 0xffffffff, 0xffffffff}, "a"),
                 "impossible dims");
@@ -103,4 +107,8 @@ TEST(Array, refusesWhatItCannotRead) {
   expectRefused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
                     "12345678"),
                 "ends early");
+  expectRefused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
+                    "12345678"),
+                "has 4 bytes behind its content: its header says 1 f32, 4 "
+                "bytes, and 8 follow; fetch it again");
 }
