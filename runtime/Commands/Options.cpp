@@ -9,17 +9,12 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
-#include "runtime/Commands/NearestName.h"
+#include "runtime/Commands/OptionErrors.h"
 #include "runtime/Commands/OptionParts.h"
 #include "runtime/Commands/Report.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <cmath>
-#include <regex>
-#include <set>
 #include <sstream>
 
 using namespace meshc::runtime;
@@ -330,44 +325,6 @@ static void checkValues(const CLI::App &command) {
                                              "the option out");
 }
 
-/// The parser's message as one line in our format: "'--data' is required".
-static std::string describe(const CLI::ParseError &error) {
-  std::string text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
-    text[0] = static_cast<char>(std::tolower(text[0]));
-  static const std::regex option("(^|[ ,])(--?[a-z][a-z-]*)");
-  return std::regex_replace(text, option, "$1'$2'");
-}
-
-/// The arguments that neither the subcommand nor `command` itself takes, each
-/// in their order; empty if there are none. What follows an unknown option may
-/// be its value.
-static std::string describeUnknown(const CLI::App &command) {
-  std::vector<std::string> known;
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames())
-      known.push_back(name);
-  std::string text;
-  for (const CLI::App *subcommand : command.get_subcommands())
-    text += describeUnknown(*subcommand);
-  bool isValue = false;
-  for (const std::string &argument : command.remaining()) {
-    bool isOption = argument.size() > 1 && argument[0] == '-';
-    if (isOption || !isValue)
-      text += std::string(text.empty() ? "" : ", ") +
-              (isOption ? "unknown option" : "unexpected argument") + " '" +
-              argument + "'";
-    isValue = isOption;
-    if (!isOption)
-      continue;
-    std::string name = argument.substr(argument.find_first_not_of('-'));
-    std::string nearest = nearestName(name.substr(0, name.find('=')), known);
-    text += nearest.empty() ? "" : " (did you mean '--" + nearest + "'?)";
-  }
-  return text;
-}
-
 CorpusOptions meshc::runtime::dataCorpus(const Options &options) {
   const int64_t usual = options.command == Command::Train ? 1 : 0;
   return {options.tokenType, options.windowStride.value_or(usual),
@@ -472,9 +429,7 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
         printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
-    message = describeUnknown(app);
-    if (message.empty())
-      message = describe(error);
+    message = describeParseError(app, error);
   } catch (const Failure &failure) {
     message = failure.what();
   }

@@ -1,0 +1,22 @@
+//===- OptionErrors.h - what is wrong with a command line -------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMMANDS_OPTIONERRORS_H
+#define MESHC_RUNTIME_COMMANDS_OPTIONERRORS_H
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace meshc::runtime {
+
+/// What the parser of `app` found wrong, as one line in our format: "'--data'
+/// is required". Unknown options and arguments come first.
+std::string describeParseError(const CLI::App &app,
+                               const CLI::ParseError &error);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMMANDS_OPTIONERRORS_H
