@@ -464,7 +464,7 @@ ExitCode Training::run() {
   if (!options.trace.empty())
     trace.emplace(session, options.trace, options.traceSteps, state.step,
                   total);
-  if (speaks && state.step >= total)
+  if (speaks && !options.quiet && state.step >= total)
     printOut("nothing to do: " + std::to_string(state.step) +
              " steps are done and " + std::to_string(total) +
              " were asked for\n");

@@ -85,10 +85,16 @@ TEST(Entry, layoutsAgree) {
 
 TEST(Entry, quietPrintsNothing) {
   Folder folder;
-  Outcome outcome =
-      run(line("2x2") + " train --quiet --steps 3" + writeLineData(folder));
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out + outcome.err, "");
+  const std::string train = line("2x2") + " train --checkpoint " +
+                            folder.file("c") + writeLineData(folder) +
+                            " --steps 3 --quiet";
+  for (const char *resume : {"", " --resume"}) {
+    Outcome outcome = run(train + resume);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out + outcome.err, "");
+  }
+  expectHas(run(line("2x2") + " train --steps 0" + writeLineData(folder)).out,
+            "nothing to do: 0 steps are done and 0 were asked for\n");
 }
 
 TEST(Entry, infoTellsMeshAndTensors) {
