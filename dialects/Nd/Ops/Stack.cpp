@@ -52,8 +52,13 @@ EntryOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
 }
 
 SmallVector<HostTensor> EntryOp::evaluate(ArrayRef<const HostTensor *> operands,
-                                          const EvaluationContext &) {
-  return {takeEntry(*operands[0], getDim(), getIndex(), getType())};
+                                          const EvaluationContext &context) {
+  const HostTensor &input = *operands[0];
+  auto local = static_cast<int64_t>(getIndex()) -
+               context.getOffset(input.type, getDim());
+  if (local < 0 || local >= context.getCount(input.type, getDim()))
+    return {context.makeTensor(getType())};
+  return {takeEntry(input, getDim(), local, getType())};
 }
 
 /// A zero tensor of the type.
@@ -82,17 +87,37 @@ LogicalResult EntryOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule EntryOp::getPartitionRule() {
-  return makeLinear(getRuleByNames(*this, getDim()));
+  // A rank that has not got the entry contributes 0.
+  return makeLinear(getRuleByNames(*this));
 }
 
 OpCost EntryOp::getCost() { return getPartCost(*this); }
 
 Value EntryOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
+  OpBuilder &builder = emitter.builder;
+  Location loc = emitter.loc;
+  TensorType input = getInput().getType();
   ElementIndex inner = index;
+  Value entry = arith::ConstantIndexOp::create(builder, loc, getIndex());
+  if (input.getDim(getDim()).getAxes().empty()) {
+    inner.dims[getDim().str()] = {entry, /*lanes=*/false};
+    return emitter.getElement(getInput(), inner);
+  }
+  // As GatherOp: unsigned, so that what is negative is out of range too.
+  Value local = arith::SubIOp::create(builder, loc, entry,
+                                      emitter.getGlobalOffset(input, getDim()));
+  Value isHere =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, local,
+                            emitter.getEntryCount(input, getDim()));
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   inner.dims[getDim().str()] = {
-      arith::ConstantIndexOp::create(emitter.builder, emitter.loc, getIndex()),
+      arith::SelectOp::create(builder, loc, isHere, local, zero),
       /*lanes=*/false};
-  return emitter.getElement(getInput(), inner);
+  Value element = emitter.getElement(getInput(), inner);
+  if (!element)
+    return {};
+  Value none = emitter.constant(input.getElementType(), 0.0, element);
+  return arith::SelectOp::create(builder, loc, isHere, element, none);
 }
 
 bool EntryOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
