@@ -55,7 +55,7 @@ private:
   std::string explainSkip(int64_t step);
   bool isSaveStep() const;
   bool isEvalStep() const;
-  bool missesEvaluation() const;
+  bool missesEvaluation();
   bool endsEarly() const;
   void checkFinite();
   void save();
@@ -176,10 +176,14 @@ bool Training::isEvalStep() const {
          state.step % options.evalEvery == 0;
 }
 
-/// Whether the run resumes after a step whose evaluation the checkpoint does
-/// not know yet: it was saved before.
-bool Training::missesEvaluation() const {
-  return best && isEvalStep() && state.step > 0 && state.best.seen < state.step;
+/// Whether the run resumes after a step whose evaluation an earlier run may not
+/// have made: checkpoints are saved before. Those with a best evaluation know
+/// the last one, and otherwise the log may. All ranks call it.
+bool Training::missesEvaluation() {
+  if (!isEvalStep() || state.step == 0)
+    return false;
+  return best ? state.best.seen < state.step
+              : log->missesEvaluation(evaluator->names());
 }
 
 /// Whether `--stop-after` ends the run.

@@ -73,6 +73,21 @@ void TrainingLog::afterStep(int64_t step, const std::vector<float> &values,
   loggedCommunication = communication.value_or(0);
 }
 
+/// What the log calls a metric of an evaluation.
+static std::string loggedName(const std::string &metric) {
+  return "eval_" + metric;
+}
+
+bool TrainingLog::hasEvaluation(const std::string &metric) const {
+  return log.hasAtResume(loggedName(metric));
+}
+
+bool TrainingLog::missesEvaluation(const std::vector<std::string> &metrics) {
+  uint8_t misses = session.speaks() && !hasEvaluation(metrics.front());
+  session.communicator().broadcast(&misses, sizeof(misses), 0);
+  return misses;
+}
+
 void TrainingLog::afterEvaluation(int64_t step,
                                   const std::vector<std::string> &metrics,
                                   const std::vector<double> &means) {
@@ -86,10 +101,10 @@ void TrainingLog::afterEvaluation(int64_t step,
     std::snprintf(number, sizeof(number), " %.4f after step %lld\n", means[i],
                   static_cast<long long>(step));
     text += "eval " + metrics[i] + number;
-    logged.emplace_back("eval_" + metrics[i], means[i]);
+    logged.emplace_back(loggedName(metrics[i]), means[i]);
   }
   // A resumed run with nothing left to do repeats an evaluation.
-  if (step != first || !log.hasAtResume(logged.front().first))
+  if (step != first || !hasEvaluation(metrics.front()))
     write(step, logged);
   printOut(text);
 }

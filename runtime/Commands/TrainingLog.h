@@ -38,12 +38,16 @@ public:
   /// The means of metrics over the evaluation data, after `step` steps.
   void afterEvaluation(int64_t step, const std::vector<std::string> &metrics,
                        const std::vector<double> &means);
+  /// Whether the log of the earlier run, if there is one, has no evaluation of
+  /// the step at which this run resumes. All ranks call it.
+  bool missesEvaluation(const std::vector<std::string> &metrics);
   /// Ends the progress line, so that other output can follow.
   void endLine();
 
 private:
   using Values = std::vector<std::pair<std::string, double>>;
 
+  bool hasEvaluation(const std::string &metric) const;
   void write(int64_t step, const Values &values,
              std::optional<double> time = std::nullopt);
 

@@ -35,6 +35,40 @@ TEST(Resume, continuesToTheBit) {
   }
 }
 
+/// A checkpoint is saved before the evaluation of its step, which a killed run
+/// may not have made.
+TEST(Resume, makesTheEvaluationThatIsMissing) {
+  Folder folder;
+  const std::string data = writeLineData(folder), log = folder.file("log");
+  for (const char *mesh : {"1x1", "2x2"}) {
+    auto runTo = [&](const std::string &steps, const std::string &options) {
+      Outcome outcome = run(train(mesh, "--steps " + steps + " --checkpoint " +
+                                            folder.file(mesh) + " --log " +
+                                            log + data + options));
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      return outcome.out;
+    };
+    std::string evaluations =
+        " --resume --eval-every 4 --eval-data x=" + folder.file("x.npy") +
+        " target=" + folder.file("y.npy");
+    runTo("4", "");
+    std::string out = runTo("6", evaluations);
+    expectHas(out, "eval loss ");
+    expectHas(out, " after step 4\n");
+    expectHas(out, " after step 6\n");
+    const std::string logged = readFile(log);
+    expectHas(logged, "{\"step\":4,\"eval_loss\":");
+    // The log has that of step 8, after which the run ends.
+    runTo("8", evaluations);
+    out = runTo("9", evaluations);
+    EXPECT_EQ(out.find(" after step 8\n"), std::string::npos) << out;
+    expectHas(out, " after step 9\n");
+    // Not a step of an evaluation.
+    out = runTo("10", evaluations);
+    EXPECT_EQ(out.find(" after step 9\n"), std::string::npos) << out;
+  }
+}
+
 TEST(Resume, otherMeshesReadTheCheckpoint) {
   Folder folder;
   std::string data = writeLineData(folder);
