@@ -25,14 +25,16 @@ public:
       : op(op), rule(rule), operands(operands), wanted(wanted), mesh(mesh),
         cuts(cuts), candidates(rule.factors.size()) {}
 
-  llvm::SmallVector<FactorCandidates> run(bool mayMove);
+  llvm::SmallVector<FactorCandidates> run(Movable movable);
 
 private:
-  void forEachCut(llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const;
+  using Visit = llvm::function_ref<void(ArrayRef<StringAttr>)>;
+  void forEachCut(Visit visit) const;
+  void forEachWholeCut(Visit visit) const;
   void addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
                     bool isMoved = false);
   void collectCandidates(unsigned factor);
-  void collectMoves(unsigned factor);
+  void collectMoves(unsigned factor, Movable movable);
 
   Operation *op;
   const nd::PartitionRule &rule;
@@ -46,8 +48,7 @@ private:
 
 /// Visits the axes that cut a dim in a wanted result, or in an operand as it is
 /// available or will be.
-void Finder::forEachCut(
-    llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const {
+void Finder::forEachCut(Visit visit) const {
   auto visitType = [&](TensorType type) {
     if (type)
       for (nd::DimAttr dim : type.getDims())
@@ -61,6 +62,29 @@ void Finder::forEachCut(
       llvm::for_each(forms.types, visitType);
       visitType(forms.settled);
     }
+}
+
+/// Of these, visits the axes of the dims along Whole factors, which they must
+/// leave.
+void Finder::forEachWholeCut(Visit visit) const {
+  auto visitDim = [&](TensorType type, StringAttr dim) {
+    if (!type || !dim)
+      return;
+    if (auto axes = spmd::getAxesOf(type, dim.getValue()); !axes.empty())
+      visit(axes);
+  };
+  for (const Factor &factor : rule.factors) {
+    if (factor.kind != FactorKind::Whole)
+      continue;
+    for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
+      visitDim(result.desired.preferred, dim);
+    for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
+      if (!forms.isRecomputed) {
+        for (TensorType type : forms.types)
+          visitDim(type, dim);
+        visitDim(forms.settled, dim);
+      }
+  }
 }
 
 void Finder::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
@@ -106,7 +130,7 @@ void Finder::collectCandidates(unsigned index) {
 /// Adds the axes of other dims, and those that cut nothing of this op but other
 /// values of the block, so that ranks along them compute the same: alone, or
 /// after those that the factor has.
-void Finder::collectMoves(unsigned index) {
+void Finder::collectMoves(unsigned index, Movable movable) {
   const Factor &factor = rule.factors[index];
   if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
     return;
@@ -121,6 +145,8 @@ void Finder::collectMoves(unsigned index) {
       addCandidate(index, both, /*isMoved=*/true);
     }
   };
+  if (movable == Movable::OfWholeDims)
+    return forEachWholeCut(add);
   AxisList idle(cuts.getAxes());
   forEachCut([&](ArrayRef<StringAttr> axes) {
     add(axes);
@@ -131,11 +157,11 @@ void Finder::collectMoves(unsigned index) {
     add(axis);
 }
 
-llvm::SmallVector<FactorCandidates> Finder::run(bool mayMove) {
+llvm::SmallVector<FactorCandidates> Finder::run(Movable movable) {
   for (unsigned i = 0; i < rule.factors.size(); ++i) {
     collectCandidates(i);
-    if (mayMove)
-      collectMoves(i);
+    if (movable != Movable::None)
+      collectMoves(i, movable);
     candidates[i].push_back({{}, /*isMoved=*/false});
   }
   return std::move(candidates);
@@ -144,8 +170,8 @@ llvm::SmallVector<FactorCandidates> Finder::run(bool mayMove) {
 llvm::SmallVector<FactorCandidates>
 findCandidates(Operation *op, const nd::PartitionRule &rule,
                ArrayRef<OperandForms> operands, ArrayRef<WantedResult> wanted,
-               nd::MeshAttr mesh, const LinkedCuts &cuts, bool mayMove) {
-  return Finder(op, rule, operands, wanted, mesh, cuts).run(mayMove);
+               nd::MeshAttr mesh, const LinkedCuts &cuts, Movable movable) {
+  return Finder(op, rule, operands, wanted, mesh, cuts).run(movable);
 }
 
 } // namespace meshc::partition

@@ -156,8 +156,10 @@ void FactorSearch::visit(unsigned factor, uint32_t used, bool hasMoved,
 /// Finds the candidates, and gives each axis a bit: a mesh has at most
 /// MESHC_MAX_AXES of them.
 void FactorSearch::collectCandidates() {
-  candidates = findCandidates(op, rule, operands, wanted, mesh, cuts,
-                              moves == AxisMoves::One && isProduct);
+  Movable movable = moves == AxisMoves::None ? Movable::None
+                    : isProduct              ? Movable::All
+                                             : Movable::OfWholeDims;
+  candidates = findCandidates(op, rule, operands, wanted, mesh, cuts, movable);
   for (const FactorCandidates &ofFactor : candidates) {
     auto &list = numbered.emplace_back();
     for (const FactorCandidate &candidate : ofFactor)

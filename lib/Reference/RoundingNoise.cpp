@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/RoundingNoise.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
 #include <cmath>
 
 using namespace mlir;
@@ -119,8 +120,9 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
       continue;
     Type type = result.type.getElementType();
     // The errors of a function of an index, such as a normal random number, are
-    // relative to its largest values, also for results close to 0.
-    double scale = 0;
+    // relative to its largest values, also for results close to 0. A logarithm
+    // of a sum of at least 1 has those of the sum.
+    double scale = isa<nd::LogSoftmaxOp, nd::CrossEntropyOp>(*op) ? 1 : 0;
     if (operands.empty())
       for (double value : result.data)
         scale = std::max({scale, 1.0, std::abs(value)});
