@@ -56,8 +56,13 @@ static const CLI::Option *findOption(const CLI::App &app,
 static std::string describeRepeated(const CLI::Option &option,
                                     const std::string &count) {
   std::string names;
+  auto add = [&](const std::string &name) {
+    names += (names.empty() ? "'" : " or '") + name + "'";
+  };
+  for (const std::string &name : option.get_snames())
+    add("-" + name);
   for (const std::string &name : option.get_lnames())
-    names += (names.empty() ? "'--" : " or '--") + name + "'";
+    add("--" + name);
   if (option.get_expected_min() == 0)
     return names + " was given more than once, or with more than one value; "
                    "give it once";
@@ -65,12 +70,12 @@ static std::string describeRepeated(const CLI::Option &option,
          "; give it once";
 }
 
-/// Messages of the parser that need more than quotes; empty for others.
-static std::string rephrase(const CLI::App &app, const std::string &text) {
+std::string meshc::runtime::rephrase(const CLI::App &app,
+                                     const std::string &text) {
   static const std::regex repeated(
-      "(--[a-z-]+): At Most 1 required but received ([0-9]+)"),
-      missing("(--[a-z-]+): 1 required (.*) missing"),
-      unwanted("Could not convert: (--[a-z-]+) = (.*)");
+      "(--?[a-z-]+): At Most 1 required but received ([0-9]+)"),
+      missing("(--?[a-z-]+): 1 required (.*) missing"),
+      unwanted("Could not convert: (--?[a-z-]+) = (.*)");
   std::smatch match;
   if (std::regex_match(text, match, repeated))
     if (const CLI::Option *option = findOption(app, match[1]))

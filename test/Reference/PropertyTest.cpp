@@ -57,10 +57,17 @@ std::string print(Operation *op) {
 
 class Property : public testing::Test {
 protected:
-  Property() {
-    context.disableMultithreading();
-    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
-    handler.emplace(&context, [&](Diagnostic &diagnostic) {
+  Property() { renewContext(); }
+
+  /// Frees what the context holds of earlier programs: types, attributes and
+  /// the plans of planners, several megabytes for each. There must be no
+  /// module.
+  void renewContext() {
+    handler.reset();
+    context.emplace();
+    context->disableMultithreading();
+    context->loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+    handler.emplace(&*context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         errors += diagnostic.str() + "\n";
       return success();
@@ -69,7 +76,7 @@ protected:
 
   using AddPasses = void (*)(OpPassManager &);
   bool runPasses(ModuleOp module, ArrayRef<AddPasses> phases) {
-    PassManager passes(&context);
+    PassManager passes(&*context);
     for (AddPasses add : phases)
       add(passes);
     return succeeded(passes.run(module));
@@ -82,7 +89,7 @@ protected:
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, "random.mesh"),
         llvm::SMLoc());
-    return parseModel(sources, context, overrides);
+    return parseModel(sources, *context, overrides);
   }
 
   /// Its step functions; null after errors.
@@ -151,7 +158,7 @@ protected:
   /// What the phase autodiff does about residuals of loops.
   static inline auto recompute = autodiff::Recompute::Cheap;
 
-  MLIRContext context;
+  std::optional<MLIRContext> context;
   std::optional<ScopedDiagnosticHandler> handler;
   std::string errors;
 };
@@ -160,7 +167,7 @@ protected:
 /// collectives, and now and then with reshards or as kernels.
 class RandomLayouts : public Property {
 protected:
-  static constexpr uint64_t layoutsPerProgram = 4;
+  static constexpr uint64_t layoutsPerProgram = 4, programsPerContext = 64;
 
   /// Compares the program of `seed` under some layouts with one device.
   void check(uint64_t seed, const std::string &text) {
@@ -305,6 +312,8 @@ TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
   uint64_t wanted = getNumber("MESHC_PROPERTY_PAIRS", 1200);
   for (uint64_t seed = firstSeed; compared < wanted; ++seed) {
     ASSERT_LT(refused, wanted) << "too many layouts are refused: " << errors;
+    if (seed % programsPerContext == 0)
+      renewContext();
     check(seed, llvm::join(RandomProgram(seed).write(), "\n"));
     if (HasFatalFailure())
       return;
@@ -341,6 +350,8 @@ TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
   uint64_t wanted = getNumber("MESHC_PROPERTY_LOOPS", 250);
   for (uint64_t seed = firstSeed; seed < firstSeed + wanted; ++seed) {
     errors.clear();
+    if (seed % programsPerContext == 0)
+      renewContext();
     recompute =
         std::array{autodiff::Recompute::None, autodiff::Recompute::Cheap,
                    autodiff::Recompute::Full}[seed % 3];

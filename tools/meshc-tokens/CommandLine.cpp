@@ -9,6 +9,7 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
+#include "runtime/Commands/OptionErrors.h"
 
 #include <CLI/CLI.hpp>
 #include <sstream>
@@ -111,7 +112,7 @@ std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
       runtime::printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
-    std::string message = error.what();
+    std::string message = runtime::describeParseError(app, error);
     if (app.get_subcommands().empty())
       message = (argc < 2 ? "there is no command"
                           : "'" + std::string(argv[1]) + "' is not a command") +

@@ -7,6 +7,7 @@
 
 #include "tools/meshc/CommandLine.h"
 #include "lib/Frontend/Syntax/Spelling.h"
+#include "runtime/Commands/OptionErrors.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -336,8 +337,10 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0)
       return print(out.str());
-    std::string extras = describeExtras(app);
-    return failUsage(extras.empty() ? error.what() : extras);
+    std::string message = describeExtras(app);
+    if (message.empty())
+      message = runtime::rephrase(app, error.what());
+    return failUsage(message.empty() ? error.what() : message);
   }
   if (options.input.empty() && !options.calibrate)
     return failUsage("input is required");
