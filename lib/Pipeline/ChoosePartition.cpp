@@ -75,9 +75,9 @@ public:
   /// Partitions the program with the usual limit for moves of axes. Fails, with
   /// an error, if the program cannot be partitioned.
   ExitCode takeUsual();
-  /// Tries to move axes in blocks that save less. What loops carry follows, or
-  /// stays as it is.
+  /// Whether what loops carry follows the axes that move, or stays as it is.
   enum class Carried { Follows, Stays };
+  /// Tries to move axes in blocks that save less.
   void tryMoves(Carried carried = Carried::Follows);
   /// Tries to cut what loops carry over axes whose ranks repeat work.
   void tryCarried();

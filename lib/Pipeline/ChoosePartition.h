@@ -23,12 +23,13 @@ namespace meshc {
 /// three limits, the one nearest to a half first.
 ///
 /// Where ranks repeat work, it then tries to cut what loops carry
-/// (partition::cutCarried): each value along its first dim, and all along one
-/// dim, over all axes of which ranks repeat work and over each of them. The
-/// first such program must shorten the step by 10 %, since it sends other
-/// values than the layout suggests, and a further one by 1 %. It goes on until
-/// none is kept. If one was, moves are tried once more. At last, moves are
-/// tried where loops carry their values as before (partition::keepCarried).
+/// (partition::cutCarried). A trial cuts one dim of all carried values, or the
+/// first dim of each value. It does so over one of the axes whose ranks repeat
+/// work, or over all of them. The first such program must shorten the step by
+/// 10 %, since it sends other values than the layout suggests; a further one by
+/// 1 %. This is repeated until no program is kept. If one was kept, moves are
+/// tried once more. At last, moves are tried in programs whose loops carry
+/// their values as before (partition::keepCarried).
 ///
 /// The other trials change less. They, in this order:
 ///

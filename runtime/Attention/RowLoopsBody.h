@@ -108,28 +108,27 @@ MESHC_INLINE Floats exponential(Floats x) {
   return isTiny ? Floats{} : p * power;
 }
 
-/// Halves, quarters … are added, so that few additions wait for each other.
-MESHC_INLINE float sumLanes(Floats v) {
+/// Combines all lanes: halves first, then quarters and so on, so that few steps
+/// wait for each other.
+template <typename Combine>
+MESHC_INLINE float combineLanes(Floats v, Combine combine) {
   float parts[lanes];
   __builtin_memcpy(parts, &v, sizeof(v));
 #pragma clang loop unroll(full)
   for (int width = lanes / 2; width > 0; width /= 2)
 #pragma clang loop unroll(full)
     for (int i = 0; i < width; ++i)
-      parts[i] += parts[i + width];
+      parts[i] = combine(parts[i], parts[i + width]);
   return parts[0];
 }
 
-/// The largest lane, of which none is NaN; in the same way.
+MESHC_INLINE float sumLanes(Floats v) {
+  return combineLanes(v, [](float a, float b) { return a + b; });
+}
+
+/// The largest lane. No lane may be NaN.
 MESHC_INLINE float findLargestLane(Floats v) {
-  float parts[lanes];
-  __builtin_memcpy(parts, &v, sizeof(v));
-#pragma clang loop unroll(full)
-  for (int width = lanes / 2; width > 0; width /= 2)
-#pragma clang loop unroll(full)
-    for (int i = 0; i < width; ++i)
-      parts[i] = parts[i + width] > parts[i] ? parts[i + width] : parts[i];
-  return parts[0];
+  return combineLanes(v, [](float a, float b) { return b > a ? b : a; });
 }
 
 //===----------------------------------------------------------------------===//

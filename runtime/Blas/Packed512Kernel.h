@@ -66,8 +66,9 @@ inline void transpose(__m512 rows[16]) {
   }
 }
 
-/// Packs 16 rows, of which the first `there` exist, of 16 units of k, or of the
-/// `count` elements that are left from element `p` on.
+/// Packs a block of 16 rows and 16 units of k, from row `first` and element `p`
+/// on. Only `there` of the rows exist, and only `count` elements of k; the rest
+/// is 0. isWhole: the whole block exists.
 template <typename Arithmetic, bool isWhole>
 inline __attribute__((always_inline)) void
 packBlockAlong(const PackedOperand &from, int64_t first, int64_t there,

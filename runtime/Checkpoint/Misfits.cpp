@@ -30,7 +30,7 @@ void meshc::runtime::refuseMisfits(const WeightFiles &files,
 /// parameter's, or one of the training as a whole, which begins with '@'.
 static bool isSlot(const std::string &name,
                    const std::set<std::string> &parameters) {
-  if (name.front() == '@')
+  if (!name.empty() && name.front() == '@')
     return true;
   for (size_t dot = name.find('.'); dot != std::string::npos;
        dot = name.find('.', dot + 1))
