@@ -120,6 +120,7 @@ private:
 
   double getBytes(const Segment &segment, int64_t entries) const;
   Sent getKey(const Segment &segment, const WindowPiece &piece) const;
+  std::optional<SegmentPlan> planSegment(unsigned number) const;
   std::optional<SegmentPlan> planDistances(unsigned number) const;
   std::optional<SegmentPlan> planRounds(unsigned number) const;
   Interval getNeeded(const Segment &segment, int64_t sender,
@@ -223,15 +224,26 @@ static bool sendsLess(const SegmentPlan &rounds, const SegmentPlan &distances) {
           rounds.pieces.size() <= distances.pieces.size());
 }
 
+std::optional<SegmentPlan> WindowPlanner::planSegment(unsigned number) const {
+  const Segment &segment = segments.list[number];
+  TensorType operand = operands[segment.operand];
+  if (getAxesOf(operand, dim).empty()) {
+    SegmentPlan own; // each rank has all of the operand
+    own.pieces.push_back({number, 0, segment.from, segment.size, {}});
+    return own;
+  }
+  if (!segments.canBeLowered(getBlockSize(operand, dim, mesh), to))
+    return std::nullopt;
+  auto chosen = planDistances(number), rounds = planRounds(number);
+  if (rounds && (!chosen || sendsLess(*rounds, *chosen)))
+    chosen = rounds;
+  return chosen;
+}
+
 std::optional<WindowPlan> WindowPlanner::plan() {
   WindowPlan plan;
   for (auto [number, segment] : llvm::enumerate(segments.list)) {
-    if (!segments.canBeLowered(
-            getBlockSize(operands[segment.operand], dim, mesh), to))
-      return std::nullopt;
-    auto chosen = planDistances(number), rounds = planRounds(number);
-    if (rounds && (!chosen || sendsLess(*rounds, *chosen)))
-      chosen = rounds;
+    auto chosen = planSegment(number);
     if (!chosen)
       return std::nullopt;
     for (const WindowPiece &piece : chosen->pieces)
@@ -255,7 +267,12 @@ std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
   auto isCutAlike = [&](TensorType type) {
     return getAxesOf(type, dim) == axes && areEquidistant(type, dim, mesh);
   };
-  if (!isCutAlike(result) || !llvm::all_of(operands, isCutAlike))
+  auto isWhole = [&](TensorType type) {
+    return !segments.repeat && getAxesOf(type, dim).empty();
+  };
+  if (!isCutAlike(result) || !llvm::all_of(operands, [&](TensorType type) {
+        return isCutAlike(type) || isWhole(type);
+      }))
     return std::nullopt;
   return WindowPlanner(operands, result, dim, segments, mesh).plan();
 }

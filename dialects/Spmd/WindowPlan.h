@@ -79,12 +79,13 @@ struct WindowSegments {
   }
 };
 
-/// The plan for the segments along `dim`, which the same axes cut in all types.
-/// Ranks are numbered row-major over these axes. What a segment needs moves
-/// from all ranks at the same distance at once, or in rounds: if operand and
-/// result have blocks of different sizes, ranks need different entries, at
-/// distances that grow with the ranks. A segment takes at most ⌈larger block /
-/// smaller block⌉ + 1 rounds. The plan is taken whose busiest rank sends less.
+/// The plan for the segments along `dim`, which the same axes cut in all types;
+/// operands may also be whole, and then nothing of them moves. Ranks are
+/// numbered row-major over these axes. What a segment needs moves from all
+/// ranks at the same distance at once, or in rounds: if operand and result have
+/// blocks of different sizes, ranks need different entries, at distances that
+/// grow with the ranks. A segment takes at most ⌈larger block / smaller block⌉
+/// + 1 rounds. The plan is taken whose busiest rank sends less.
 ///
 /// Time is linear in the ranks. Nothing if blocks do not begin at equal
 /// distances (areEquidistant), if a segment repeats in another way than those

@@ -230,8 +230,11 @@ WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
   if (segments.repeat)
     return getNarrowingPart(piece);
   Value operand = op.getInputs()[segment.operand];
-  int64_t step = getBlockSize(operand);
-  Halo part = piece.distance == 0 ? Halo{0, step, op, operand}
+  int64_t block = getBlockSize(operand);
+  bool isWhole =
+      spmd::getAxesOf(nd::getTensorType(operand), op.getDim()).empty();
+  int64_t step = isWhole ? 0 : block;
+  Halo part = piece.distance == 0 ? Halo{0, block, op, operand}
                                   : receive(operand, piece);
   return {part.value,
           segment.at - segment.from + piece.distance * step + part.low,

@@ -88,7 +88,7 @@ Operation *BlockPartitioner::buildLocal(Operation &op,
                                         const FactorChoice &choice,
                                         ValueRange blocks) {
   PartitionRule rule =
-      nd::joinOverlaps(cast<nd::NamedOpInterface>(op).getPartitionRule());
+      nd::joinAlternatives(cast<nd::NamedOpInterface>(op).getPartitionRule());
   for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor)) {
     if (factor.kind == nd::FactorKind::Halo && !axes.empty())
       return buildWindow(op, factor, blocks);

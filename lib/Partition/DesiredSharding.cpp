@@ -172,7 +172,7 @@ void propagatePreferences(Block &block, DesiredShardings &desired) {
     auto named = dyn_cast<nd::NamedOpInterface>(op);
     if (!named || op.getNumRegions() != 0)
       continue;
-    nd::PartitionRule rule = nd::joinOverlaps(named.getPartitionRule());
+    nd::PartitionRule rule = nd::joinAlternatives(named.getPartitionRule());
     for (const Factor &factor : rule.factors) {
       ArrayRef<StringAttr> wish = getWish(&op, factor, desired, mesh);
       if (wish.empty())

@@ -66,7 +66,7 @@ struct WantedResult {
 
 /// A consistent way to compute an op on blocks.
 struct FactorChoice {
-  /// Of the rule's factors, then of its overlaps.
+  /// Of the rule's factors, then of its alternatives.
   llvm::SmallVector<spmd::AxisList> axesOfFactor;
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes

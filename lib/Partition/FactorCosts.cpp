@@ -18,6 +18,9 @@ using nd::FactorKind;
 using nd::TensorType;
 using spmd::AxisList;
 
+/// Halos that take at most so many permutes are preferred to alternatives.
+static constexpr int64_t fewPermutes = 8;
+
 //===----------------------------------------------------------------------===//
 // Sums that stay
 //===----------------------------------------------------------------------===//
@@ -89,17 +92,50 @@ llvm::SmallVector<AxisList> FactorSearch::getAxesOfFactors() const {
   return axes;
 }
 
-/// Whether each overlap that is cut has its dims for itself.
-bool FactorSearch::areOverlapsAlone() const {
+/// Whether each alternative that is cut has its dims for itself, and no few
+/// halos do as well.
+bool FactorSearch::mayTakeAlternatives() {
   auto isCut = [&](size_t i) { return numbered[i][chosen[i]].axes != 0; };
-  for (auto [i, overlap] : llvm::enumerate(rule.factors)) {
-    if (overlap.kind != FactorKind::Overlap || !isCut(i))
+  for (unsigned i = 0; i < rule.factors.size(); ++i) {
+    if (!rule.factors[i].isAlternative || !isCut(i))
       continue;
-    for (auto [j, other] : llvm::enumerate(rule.factors))
-      if (i != j && isCut(j) && nd::shareDim(overlap, other))
+    for (unsigned j = 0; j < rule.factors.size(); ++j)
+      if (i != j && nd::shareDim(rule.factors[i], rule.factors[j]) &&
+          (isCut(j) || sendsFewHalos(i, j)))
         return false;
   }
   return true;
+}
+
+/// Whether ranks can exchange halos along the other factor, where the axes of
+/// the alternative cut that one, in few permutes. Then they shall: windows of
+/// windows become one (meshc-fold-windows), which sends less than the search
+/// counts.
+bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
+  const Factor &factor = rule.factors[halo];
+  if (factor.kind != FactorKind::Halo || factor.isAlternative)
+    return false;
+  auto [known, isNew] =
+      fewHalos.try_emplace({alternative, chosen[alternative]}, false);
+  if (!isNew)
+    return known->second;
+  llvm::SmallVector<AxisList> axes(rule.factors.size());
+  axes[halo] = getAxes(alternative);
+  llvm::SmallVector<TensorType> types;
+  for (unsigned i = 0; i < operands.size(); ++i)
+    types.push_back(
+        getTypeAlong(nd::getTensorType(op->getOperand(i)), rule, axes,
+                     [&](const Factor &of) { return of.operandDims[i]; }));
+  TensorType result =
+      getTypeAlong(nd::getTensorType(op->getResult(0)), rule, axes,
+                   [&](const Factor &of) { return of.resultDims[0]; });
+  auto plan = spmd::planWindow(types, result, factor.resultDims[0].getValue(),
+                               {factor.segments}, mesh);
+  known->second =
+      plan && llvm::count_if(plan->pieces, [](const spmd::WindowPiece &piece) {
+                return !piece.isOwn();
+              }) <= fewPermutes;
+  return known->second;
 }
 
 /// Whether all sums over ranks, and those that stay, are by one reduction.

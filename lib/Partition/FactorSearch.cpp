@@ -26,7 +26,8 @@ FactorSearch::FactorSearch(Operation *op, ArrayRef<OperandForms> operands,
                            const LinkedCuts &cuts, AxisMoves moves,
                            size_t count)
     : op(op), moves(moves), count(count),
-      rule(nd::joinOverlaps(cast<nd::NamedOpInterface>(op).getPartitionRule())),
+      rule(nd::joinAlternatives(
+          cast<nd::NamedOpInterface>(op).getPartitionRule())),
       points(countPoints(op)), isProduct(hasMostPoints(op)),
       pointCost((isProduct ? 1 : planner.getPointCost()) *
                 planner.getDearestByte()),
@@ -83,7 +84,7 @@ void FactorSearch::evaluateAll() {
 
 /// Enters the combination at hand, if it is possible.
 void FactorSearch::collect(bool hasMoved, double ofRank) {
-  if (hasOverlaps && !areOverlapsAlone())
+  if (hasAlternatives && !mayTakeAlternatives())
     return;
   const int64_t number = tried++;
   double bytes = 0, work = 0;
@@ -185,7 +186,7 @@ void FactorSearch::collectValues() {
     for (unsigned i = 0; i < op->getNumResults(); ++i)
       if (factor.resultDims[i] || factor.kind == FactorKind::Reduce)
         along.push_back(operands.size() + i);
-    hasOverlaps |= factor.kind == FactorKind::Overlap;
+    hasAlternatives |= factor.isAlternative;
     hasWindows |= factor.kind == FactorKind::Overlap ||
                   factor.kind == FactorKind::Halo || factor.isGrouped;
   }

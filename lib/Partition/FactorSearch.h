@@ -21,6 +21,7 @@
 
 #include "lib/Partition/CutTree.h"
 #include "lib/Partition/FactorCandidates.h"
+#include <map>
 
 namespace meshc::partition {
 
@@ -101,7 +102,8 @@ private:
   void collect(bool hasMoved, double ofRank);
   void evaluateAll();
   void evaluate(const Combination &combination);
-  bool areOverlapsAlone() const;
+  bool mayTakeAlternatives();
+  bool sendsFewHalos(unsigned alternative, unsigned halo);
   spmd::AxisList getAxes(unsigned factor) const {
     return candidates[factor][chosen[factor]].axes;
   }
@@ -135,9 +137,11 @@ private:
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
-  bool hasOverlaps = false, hasWindows = false;          ///< factors
+  bool hasAlternatives = false, hasWindows = false;      ///< factors
   llvm::SmallVector<FactorCandidates> candidates;        ///< of each factor
   std::vector<llvm::SmallVector<Candidate, 8>> numbered; ///< the same
+  /// What sendsFewHalos says, by alternative and candidate.
+  std::map<std::pair<unsigned, unsigned>, bool> fewHalos;
   /// The values along each factor: operands, then results. A result is also
   /// partial over the axes of a reduced factor.
   std::vector<llvm::SmallVector<unsigned, 4>> valuesAlong;

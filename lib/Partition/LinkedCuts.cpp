@@ -47,7 +47,7 @@ void LinkedCuts::link(Operation &op) {
   auto named = dyn_cast<nd::NamedOpInterface>(op);
   if (!named || op.getNumRegions() != 0)
     return;
-  nd::PartitionRule rule = nd::joinOverlaps(named.getPartitionRule());
+  nd::PartitionRule rule = nd::joinAlternatives(named.getPartitionRule());
   for (const nd::Factor &factor : rule.factors) {
     if (factor.kind == nd::FactorKind::Whole)
       continue;

@@ -52,10 +52,12 @@ void SearchKey::add(const nd::Factor &factor) {
   add(size_t(factor.overlap.high));
   add(size_t(factor.overlap.isOfResult));
   add(size_t(factor.isGrouped));
+  add(size_t(factor.isAlternative));
 }
 
 static nd::PartitionRule getRule(Operation *op) {
-  return nd::joinOverlaps(cast<nd::NamedOpInterface>(op).getPartitionRule());
+  return nd::joinAlternatives(
+      cast<nd::NamedOpInterface>(op).getPartitionRule());
 }
 
 void SearchKey::add(Operation *op) {

@@ -23,19 +23,42 @@ using nd::PartitionRule;
 using nd::TensorType;
 using spmd::AxisList;
 
+/// Makes the factor one of the rule, instead of those of the same dims.
+static void replaceFactors(PartitionRule &rule, Factor by) {
+  llvm::erase_if(rule.factors, [&](const Factor &factor) {
+    return nd::shareDim(factor, by);
+  });
+  rule.factors.push_back(std::move(by));
+}
+
+/// Whether axes cut an operand along the factor and make the results partial.
+static bool isReduced(nd::NamedOpInterface op, const Factor &factor) {
+  auto isSummed = [&](StringAttr axis) {
+    return llvm::all_of(op->getResultTypes(), [&](Type type) {
+      auto tensor = dyn_cast<TensorType>(type);
+      return tensor && llvm::is_contained(tensor.getPartialAxes(), axis);
+    });
+  };
+  return llvm::any_of(
+      llvm::zip(op->getOperands(), factor.operandDims), [&](auto pair) {
+        auto [operand, dim] = pair;
+        TensorType type = nd::getTensorType(operand);
+        return type && dim &&
+               llvm::any_of(spmd::getAxesOf(type, dim.getValue()), isSummed);
+      });
+}
+
 /// The rule of an op on blocks. One that is cut along an overlap has it as a
-/// factor, instead of the factors of the same dims.
+/// factor, instead of the factors of the same dims. So has one whose result is
+/// a partial sum along a dim which it would keep otherwise.
 static PartitionRule getLocalRule(nd::NamedOpInterface op) {
   PartitionRule rule = op.getPartitionRule();
-  auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation());
-  StringAttr along = overlapping ? overlapping.getAlongAttr() : StringAttr();
-  if (!along)
-    return rule;
-  Factor merged = overlapping.getOverlapFactor();
-  llvm::erase_if(rule.factors, [&](const Factor &factor) {
-    return nd::shareDim(factor, merged);
-  });
-  rule.factors.push_back(std::move(merged));
+  for (const Factor &factor : std::exchange(rule.alternatives, {}))
+    if (factor.kind == FactorKind::Reduce && isReduced(op, factor))
+      replaceFactors(rule, factor);
+  if (auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation()))
+    if (overlapping.getAlongAttr())
+      replaceFactors(rule, overlapping.getOverlapFactor());
   return rule;
 }
 

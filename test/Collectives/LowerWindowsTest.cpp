@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Random windows, and windows of them, on meshes of one and two axes: what
+/// Random windows, and windows of them, on meshes of one and two axes, some of
+/// whose operands are whole: what
 /// they are lowered to, run on virtual ranks block by block, computes the
 /// windows' own semantics, which use global indices, and sends no more than was
 /// planned. So do the windows of overlaps, whose results are computed here,
@@ -330,10 +331,12 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc());
     module->getOperation()->setAttr("nd.mesh", mesh);
     builder.setInsertionPointToEnd(module->getBody());
+    nd::TensorType whole = getType(drawSize());
+    whole = spmd::dropAxes(whole, "i", ofI);
     auto function = func::FuncOp::create(
         builder, loc(), "f",
-        builder.getFunctionType({getType(drawSize()), getType(drawSize())},
-                                {}));
+        builder.getFunctionType(
+            {whole, getType(drawSize()), getType(drawSize())}, {}));
     Block *body = function.addEntryBlock();
     builder.setInsertionPointToStart(body);
     llvm::SmallVector<Value> values(body->getArguments());
@@ -461,6 +464,12 @@ TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
   EXPECT_EQ(plan(2, 16, 32, {0, 0, 0, 16})->bytes, 8 * row);
   // Each of 32 ranks has two entries, and one owner has 32 of 1,024.
   EXPECT_EQ(plan(32, 1024, 64, {0, 0, 0, 64})->bytes, 32 * row);
+  // Nothing of an operand that each rank has.
+  nd::TensorType cls = spmd::dropAxes(getType(2), "i", ofI);
+  EXPECT_EQ(spmd::planWindow({cls, getType(1022)}, getType(1024), "i",
+                             {{{0, 0, 0, 2}, {1, 2, 0, 1022}}}, mesh)
+                ->bytes,
+            2 * row);
   // More rounds than a program shall have.
   EXPECT_FALSE(plan(32, 1024, 32, {0, 0, 0, 32}));
 }

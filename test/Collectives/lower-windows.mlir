@@ -135,6 +135,16 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
     %y = spmd.window "seq" [0, 0, 0, 64, 1, 64, 0, 8] fill 0.0 %x, %t : (!x, !tail) -> !other
     return %y : !other
   }
+  // Each rank has all of the first operand: nothing of it moves.
+  // CHECK-LABEL: @whole
+  // CHECK-NEXT: spmd.piece "seq" 15 size 1 %arg1
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 1
+  // CHECK-NEXT: spmd.join "seq" [0, 0, 0, 1, 0, 16, 1, 64, 1, 16, 1, 64] %arg0, %[[H]], %arg1
+  // CHECK-NEXT: return
+  func.func @whole(%a: !nd.tensor<f32, [h = 8, seq = 1]>, %x: !short) -> !x {
+    %y = spmd.window "seq" [0, 0, 0, 1, 1, 1, 0, 63] fill 0.0 %a, %x : (!nd.tensor<f32, [h = 8, seq = 1]>, !short) -> !x
+    return %y : !x
+  }
   // The gradient of three taps: sums of what is padded, without the padding.
   // CHECK-LABEL: @taps
   // CHECK-NOT: seq = 66

@@ -41,6 +41,26 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
+// Each rank gives the entries that it has.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>) {
+    %c = nd.slice %a {dim = "x", start = 0 : i64, size = 4 : i64} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [x = 4], sum {data}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>) {
+    // expected-error @+1 {{is not local: dim 'x' is cut differently on two of its values}}
+    %c = nd.slice %a {dim = "x", start = 0 : i64, size = 4 : i64} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [x = 4]>
+    return
+  }
+}
+
+// -----
+
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>) {
     // expected-error @+1 {{is not local: it needs all of a dim that is cut over 'data'}}

@@ -48,11 +48,11 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2, ring = 4>} {
     %y = nd.slice %p {dim = "seq", start = 62 : i64, size = 2 : i64} : (!x) -> !nd.tensor<f32, [batch = 8, seq = 2]>
     return %y : !nd.tensor<f32, [batch = 8, seq = 2]>
   }
-  // Blocks of 2, 1, 2 and 0 entries: no distance leads from one to all others.
+  // Blocks of 2, 1, 2 and 0 entries: no distance leads from one to all others. The ranks that have an entry give it.
   // CHECK-LABEL: func.func @nested
-  // CHECK-NEXT: %[[G:.*]] = spmd.reshard %arg0 {{.*}} -> <f32, [place = 64 on {a}]>
-  // CHECK-NEXT: %[[W:.*]] = spmd.window "place" {{.*}} %[[G]] : {{.*}} -> !nd.tensor<f32, [place = 5 on {a}]>
-  // CHECK-NEXT: spmd.reshard %[[W]] {{.*}} -> <f32, [place = 5 on {a, b}]>
+  // CHECK-NEXT: %[[S:.*]] = nd.slice %arg0 {{.*}} -> !nd.tensor<f32, [place = 5], sum {a, b}>
+  // CHECK-NEXT: spmd.reshard %[[S]] {{.*}} -> <f32, [place = 5 on {a, b}]>
+  // CHECK-NEXT: return
   nd.rule "place" -> ["a", "b"]
   func.func @nested(%x: !nd.tensor<f32, [place = 64]>) -> !nd.tensor<f32, [place = 5]> {
     %y = nd.slice %x {dim = "place", start = 59 : i64, size = 5 : i64} : (!nd.tensor<f32, [place = 64]>) -> !nd.tensor<f32, [place = 5]>

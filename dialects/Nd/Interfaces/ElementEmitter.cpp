@@ -18,6 +18,24 @@ OperandDim getSameDim(Value operand, StringRef dim) {
   return same ? OperandDim::same(same.getName()) : OperandDim::none();
 }
 
+LocalEntry ElementEmitter::findLocalEntry(TensorType type, llvm::StringRef dim,
+                                          Value global) {
+  Value local =
+      arith::SubIOp::create(builder, loc, global, getGlobalOffset(type, dim));
+  // Unsigned, so that what is negative is out of range too. What follows a
+  // short block in the tensor is another rank's.
+  Value isHere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       local, getEntryCount(type, dim));
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  return {isHere, arith::SelectOp::create(builder, loc, isHere, local, zero)};
+}
+
+Value ElementEmitter::selectIfHere(const LocalEntry &entry, Value element,
+                                   Type elementType) {
+  return arith::SelectOp::create(builder, loc, entry.isHere, element,
+                                 constant(elementType, 0.0, element));
+}
+
 void ElementEmitter::unify(Value &a, Value &b) {
   auto va = dyn_cast<VectorType>(a.getType());
   auto vb = dyn_cast<VectorType>(b.getType());

@@ -69,6 +69,12 @@ struct OperandDim {
 /// a dim that the operand has, None for any other.
 OperandDim getSameDim(mlir::Value operand, llvm::StringRef dim);
 
+/// An entry of a dim that axes may cut, as this rank's code finds it.
+struct LocalEntry {
+  mlir::Value isHere; ///< i1: whether the rank's block has it
+  mlir::Value index;  ///< in the block (`index` type); 0 if it is not there
+};
+
 /// Elements are vectors of `getLanes()` if the tensor has the dim with lanes,
 /// otherwise scalars. bf16 and f16 elements are computed as f32; i1 as i1; i32
 /// as i32.
@@ -108,6 +114,12 @@ public:
   /// The type in which elements are computed (f32 for bf16 and f16), with the
   /// shape of `like`.
   mlir::Type getComputeType(mlir::Type elementType, mlir::Value like = {});
+  /// Entry `global` (`index` type, may be any) of the type's dim.
+  LocalEntry findLocalEntry(TensorType type, llvm::StringRef dim,
+                            mlir::Value global);
+  /// The element if the rank has the entry, otherwise 0.
+  mlir::Value selectIfHere(const LocalEntry &entry, mlir::Value element,
+                           mlir::Type elementType);
   /// base (+ lane numbers) of a dim as i32 element(s).
   mlir::Value getIndexAsI32(const DimIndex &index);
 

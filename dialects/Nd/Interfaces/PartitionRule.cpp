@@ -67,9 +67,12 @@ bool mayCutOrExchange(Operation *op, const Factor &factor, int64_t blocks) {
   return factor.isGrouped || mayCut(op, factor, blocks);
 }
 
-PartitionRule joinOverlaps(PartitionRule rule) {
-  rule.factors.append(rule.overlaps.begin(), rule.overlaps.end());
-  rule.overlaps.clear();
+PartitionRule joinAlternatives(PartitionRule rule) {
+  for (Factor &factor : rule.alternatives) {
+    factor.isAlternative = true;
+    rule.factors.push_back(std::move(factor));
+  }
+  rule.alternatives.clear();
   return rule;
 }
 

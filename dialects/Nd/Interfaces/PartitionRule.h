@@ -57,8 +57,9 @@ struct Factor {
   llvm::SmallVector<mlir::StringAttr, 3> operandDims;
   llvm::SmallVector<mlir::StringAttr, 2> resultDims;
   /// For FactorKind::Halo: where the entries of the only result come from, in
-  /// the result's order. Entries of no segment are `fill`. All values have a
-  /// dim along the factor, of sizes of their own.
+  /// the result's order. Entries of no segment are `fill`. The result and the
+  /// operands have a dim along the factor, of sizes of their own, but some
+  /// operands may be used whole: they have the result's dim and null here.
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
   Overlap overlap = {}; ///< for FactorKind::Overlap
@@ -67,13 +68,14 @@ struct Factor {
   /// of the two dims. Ranks can exchange the entries that their blocks lack, so
   /// the factor may be cut where mayCut says no (mayCutOrExchange).
   bool isGrouped = false;
+  bool isAlternative = false; ///< set by joinAlternatives
 };
 
 struct PartitionRule {
   llvm::SmallVector<Factor, 4> factors;
-  /// Factors of kind Overlap. They run along dims that have factors already:
-  /// where one of them is cut, these are not.
-  llvm::SmallVector<Factor, 0> overlaps;
+  /// Other ways to cut: factors that run along dims which have factors already.
+  /// Where one of them is cut, these are not. All Overlap factors are such.
+  llvm::SmallVector<Factor, 0> alternatives;
   /// Operands (by number) in which the op is linear while the other operands
   /// are fixed. A sum-partial operand then gives a sum-partial result, so that
   /// its all-reduce may be delayed. `add` is special: see `jointlyLinear`.
@@ -104,8 +106,8 @@ bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
 bool mayCutOrExchange(mlir::Operation *op, const Factor &factor,
                       int64_t blocks);
 
-/// The rule with its overlaps after its other factors.
-PartitionRule joinOverlaps(PartitionRule rule);
+/// The rule with its alternatives after its other factors.
+PartitionRule joinAlternatives(PartitionRule rule);
 
 /// Whether two factors of an op run along one dim of one of its values.
 bool shareDim(const Factor &a, const Factor &b);

@@ -159,7 +159,7 @@ PartitionRule GatherOp::getPartitionRule() {
   PartitionRule rule = getRuleByNames(*this);
   rule.linearOperands.push_back(0);
   if (auto overlap = findOverlap(getIndices(), getTable().getType(), getDim()))
-    rule.overlaps.push_back(makeGatherFactor(*overlap, getDimAttr()));
+    rule.alternatives.push_back(makeGatherFactor(*overlap, getDimAttr()));
   return rule;
 }
 
@@ -179,29 +179,18 @@ OpCost GatherOp::getCost() {
 Value GatherOp::emitElement(ElementEmitter &emitter,
                             const ElementIndex &index) {
   OpBuilder &builder = emitter.builder;
-  Location loc = emitter.loc;
   TensorType table = getTable().getType();
   Value number = emitter.getElement(getIndices(), index);
   if (!number || isa<VectorType>(number.getType()))
     return {};
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value global =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
-  Value local = arith::SubIOp::create(builder, loc, global,
-                                      emitter.getGlobalOffset(table, getDim()));
-  // Unsigned, so that what is negative is out of range too. What follows a
-  // short block in the tensor is another rank's.
-  Value inRange =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, local,
-                            emitter.getEntryCount(table, getDim()));
+  Value global = arith::IndexCastOp::create(builder, emitter.loc,
+                                            builder.getIndexType(), number);
+  LocalEntry entry = emitter.findLocalEntry(table, getDim(), global);
   ElementIndex place = index;
-  place.dims[getDim().str()] = {
-      arith::SelectOp::create(builder, loc, inRange, local, zero), false};
+  place.dims[getDim().str()] = {entry.index, /*lanes=*/false};
   Value element = emitter.getElement(getTable(), place);
-  if (!element)
-    return {};
-  Value none = emitter.constant(table.getElementType(), 0.0, element);
-  return arith::SelectOp::create(builder, loc, inRange, element, none);
+  return element ? emitter.selectIfHere(entry, element, table.getElementType())
+                 : Value();
 }
 
 bool GatherOp::supportsLanes(StringRef dim, int64_t, MeshAttr) {
@@ -326,7 +315,7 @@ PartitionRule ScatterAddOp::getPartitionRule() {
   PartitionRule rule = getRuleByNames(*this);
   rule.linearOperands.push_back(0);
   if (auto overlap = findOverlap(getIndices(), getType(), getDim()))
-    rule.overlaps.push_back(makeScatterFactor(*overlap, getDimAttr()));
+    rule.alternatives.push_back(makeScatterFactor(*overlap, getDimAttr()));
   return rule;
 }
 

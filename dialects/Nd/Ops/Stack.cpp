@@ -103,21 +103,11 @@ Value EntryOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
     inner.dims[getDim().str()] = {entry, /*lanes=*/false};
     return emitter.getElement(getInput(), inner);
   }
-  // As GatherOp: unsigned, so that what is negative is out of range too.
-  Value local = arith::SubIOp::create(builder, loc, entry,
-                                      emitter.getGlobalOffset(input, getDim()));
-  Value isHere =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, local,
-                            emitter.getEntryCount(input, getDim()));
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  inner.dims[getDim().str()] = {
-      arith::SelectOp::create(builder, loc, isHere, local, zero),
-      /*lanes=*/false};
+  LocalEntry found = emitter.findLocalEntry(input, getDim(), entry);
+  inner.dims[getDim().str()] = {found.index, /*lanes=*/false};
   Value element = emitter.getElement(getInput(), inner);
-  if (!element)
-    return {};
-  Value none = emitter.constant(input.getElementType(), 0.0, element);
-  return arith::SelectOp::create(builder, loc, isHere, element, none);
+  return element ? emitter.selectIfHere(found, element, input.getElementType())
+                 : Value();
 }
 
 bool EntryOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }

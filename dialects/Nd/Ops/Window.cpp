@@ -34,30 +34,53 @@ static LogicalResult appendResized(std::optional<Location> location,
   return appendTensorType(location, input.getElementType(), dims, types);
 }
 
-/// Copies entry i of `dim` of `input` to entry i + shift of `result`, where the
-/// result has it.
-static void copyShifted(const HostTensor &input, StringRef dim, int64_t shift,
-                        HostTensor &result) {
+/// Copies entry i of the first `count` of `dim` of `input` to entry i + shift
+/// of `result`, where the result has it.
+static void copyShifted(const HostTensor &input, StringRef dim, int64_t count,
+                        int64_t shift, HostTensor &result) {
   int64_t along = result.type.getDimIndex(dim);
   SmallVector<SmallVector<int64_t>> strides = {input.getStrides(),
                                                result.getStrides()};
   int64_t stride = strides[1][along], size = result.sizes[along];
-  forEachIndex(input.sizes, strides,
-               [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
-                 int64_t to = index[along] + shift;
-                 if (to >= 0 && to < size)
-                   result.data[offsets[1] + shift * stride] =
-                       input.data[offsets[0]];
-               });
+  SmallVector<int64_t> counts(input.sizes);
+  counts[along] = count;
+  forEachIndex(
+      counts, strides, [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
+        int64_t to = index[along] + shift;
+        if (to >= 0 && to < size)
+          result.data[offsets[1] + shift * stride] = input.data[offsets[0]];
+      });
 }
 
 /// Whether the result is the operand, entry by entry.
 static bool isWhole(SliceOp op) {
-  return op.getInput().getType().getSize(op.getDim()) ==
-         static_cast<int64_t>(op.getSize());
+  DimAttr dim = op.getInput().getType().getDim(op.getDim());
+  return dim.getSize() == static_cast<int64_t>(op.getSize()) &&
+         dim.getAxes().empty();
 }
 static bool isWhole(ConcatOp op) { return op.getInputs().size() == 1; }
 static bool isWhole(PadOp op) { return op.getLow() == 0 && op.getHigh() == 0; }
+
+/// Where the result of a concatenation is cut, operands that are smaller than
+/// the result by more than this factor may be whole.
+static constexpr int64_t partsOfWhole = 8;
+
+/// Adds to the rule of a window along `dim` the alternative in which the result
+/// is cut and these operands are not: each rank takes what it needs of them.
+static void addWithWholeOperands(PartitionRule &rule, StringRef dim,
+                                 llvm::function_ref<bool(unsigned)> isWhole) {
+  Factor halo = *llvm::find_if(rule.factors, [&](const Factor &factor) {
+    return factor.resultDims[0].getValue() == dim;
+  });
+  bool isOther = false;
+  for (auto [operand, name] : llvm::enumerate(halo.operandDims))
+    if (isWhole(operand)) {
+      name = StringAttr();
+      isOther = true;
+    }
+  if (isOther)
+    rule.alternatives.push_back(std::move(halo));
+}
 
 /// What a window op along `window` asks for as the index along `dim` moves;
 /// `isWhole`: the window is all of the operand and nothing else.
@@ -125,7 +148,10 @@ LogicalResult SliceOp::inferReturnTypes(
 SmallVector<HostTensor> SliceOp::evaluate(ArrayRef<const HostTensor *> operands,
                                           const EvaluationContext &context) {
   HostTensor result = context.makeTensor(getType());
-  copyShifted(*operands[0], getDim(), -static_cast<int64_t>(getStart()),
+  const HostTensor &input = *operands[0];
+  copyShifted(input, getDim(), context.getCount(input.type, getDim()),
+              context.getOffset(input.type, getDim()) -
+                  static_cast<int64_t>(getStart()),
               result);
   return {std::move(result)};
 }
@@ -149,6 +175,12 @@ PartitionRule SliceOp::getPartitionRule() {
                                      {{0, 0, static_cast<int64_t>(getStart()),
                                        static_cast<int64_t>(getSize())}});
   rule.linearOperands.push_back(0);
+  // Or a rank contributes the entries that it has, and 0 for all others.
+  Factor &parts = rule.alternatives.emplace_back();
+  parts.kind = FactorKind::Reduce;
+  parts.size = getInput().getType().getSize(getDim());
+  parts.operandDims = {getDimAttr()};
+  parts.resultDims = {StringAttr()};
   return rule;
 }
 
@@ -157,18 +189,29 @@ OpCost SliceOp::getCost() { return getPartCost(*this); }
 Value SliceOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
   if (isWhole(*this))
     return emitter.getElement(getInput(), index);
+  TensorType input = getInput().getType();
+  bool isCut = !input.getDim(getDim()).getAxes().empty();
   ElementIndex inner = index;
   DimIndex &at = inner.dims[getDim().str()];
-  if (at.lanes && getStart() % emitter.getLanes() != 0)
+  if (at.lanes && (isCut || getStart() % emitter.getLanes() != 0))
     return {};
-  Value start =
-      arith::ConstantIndexOp::create(emitter.builder, emitter.loc, getStart());
-  at.base = arith::AddIOp::create(emitter.builder, emitter.loc, at.base, start);
-  return emitter.getElement(getInput(), inner);
+  OpBuilder &builder = emitter.builder;
+  Location loc = emitter.loc;
+  Value start = arith::ConstantIndexOp::create(builder, loc, getStart());
+  at.base = arith::AddIOp::create(builder, loc, at.base, start);
+  if (!isCut)
+    return emitter.getElement(getInput(), inner);
+  LocalEntry entry = emitter.findLocalEntry(input, getDim(), at.base);
+  at.base = entry.index;
+  Value element = emitter.getElement(getInput(), inner);
+  return element ? emitter.selectIfHere(entry, element, input.getElementType())
+                 : Value();
 }
 
 bool SliceOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr) {
-  return dim != getDim() || getStart() % lanes == 0;
+  return dim != getDim() ||
+         (getStart() % lanes == 0 &&
+          getInput().getType().getDim(dim).getAxes().empty());
 }
 
 OperandDim SliceOp::getOperandDim(unsigned, StringRef dim) {
@@ -213,8 +256,9 @@ ConcatOp::evaluate(ArrayRef<const HostTensor *> operands,
   HostTensor result = context.makeTensor(getType());
   int64_t start = 0;
   for (const HostTensor *operand : operands) {
-    copyShifted(*operand, getDim(), start, result);
-    start += operand->sizes[operand->type.getDimIndex(getDim())];
+    int64_t size = operand->sizes[operand->type.getDimIndex(getDim())];
+    copyShifted(*operand, getDim(), size, start, result);
+    start += size;
   }
   return {std::move(result)};
 }
@@ -245,6 +289,9 @@ PartitionRule ConcatOp::getPartitionRule() {
   }
   PartitionRule rule = getWindowRule(*this, getDim(), segments);
   rule.jointlyLinear = true;
+  addWithWholeOperands(rule, getDim(), [&](unsigned operand) {
+    return segments[operand].size < at / partsOfWhole;
+  });
   return rule;
 }
 
@@ -332,7 +379,8 @@ SmallVector<HostTensor> PadOp::evaluate(ArrayRef<const HostTensor *> operands,
   double value =
       context.round(getValue().convertToDouble(), getType().getElementType());
   std::fill(result.data.begin(), result.data.end(), value);
-  copyShifted(*operands[0], getDim(), getLow(), result);
+  copyShifted(*operands[0], getDim(), getInput().getType().getSize(getDim()),
+              getLow(), result);
   return {std::move(result)};
 }
 
@@ -356,6 +404,7 @@ PartitionRule PadOp::getPartitionRule() {
   // Any other value would be counted once per rank.
   if (getValue().isZero())
     rule.linearOperands.push_back(0);
+  addWithWholeOperands(rule, getDim(), [](unsigned) { return true; });
   return rule;
 }
 

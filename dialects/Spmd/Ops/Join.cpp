@@ -36,6 +36,12 @@ static Place getPlace(JoinOp op, size_t operand) {
   return place;
 }
 
+/// Whether each rank has all of the operand.
+static bool isWhole(JoinOp op, size_t operand) {
+  return getAxesOf(nd::getTensorType(op.getInputs()[operand]), op.getDim())
+      .empty();
+}
+
 /// Whether the operand can be what the round brings: pieces that fit into its
 /// blocks.
 static LogicalResult verifyRound(JoinOp op, size_t operand) {
@@ -46,8 +52,8 @@ static LogicalResult verifyRound(JoinOp op, size_t operand) {
   Place place = getPlace(op, operand);
   int64_t piece = getBlock(op.getOperandTypes()[operand]);
   int64_t block = getBlock(op.getType());
-  if (place.origin != 0 || place.step != 0 || piece > place.round->sendBlock ||
-      block != place.round->recvBlock)
+  if (place.origin != 0 || place.step != 0 || isWhole(op, operand) ||
+      piece > place.round->sendBlock || block != place.round->recvBlock)
     return op.emitOpError()
            << "has a round for operand " << operand
            << ", which needs 0, 0 and blocks that fit: it has " << place.origin
@@ -57,7 +63,7 @@ static LogicalResult verifyRound(JoinOp op, size_t operand) {
 }
 
 LogicalResult JoinOp::verify() {
-  if (failed(verifyAlike(*this, getDim())))
+  if (failed(verifyAlike(*this, getDim(), /*mayBeWhole=*/true)))
     return failure();
   if (getPlaces().size() != 4 * static_cast<size_t>(getNumOperands()))
     return emitOpError() << "needs four numbers for each operand, got "
@@ -71,9 +77,12 @@ LogicalResult JoinOp::verify() {
     if (getPlace(*this, i).round) {
       if (failed(verifyRound(*this, i)))
         return failure();
-    } else if (getPlace(*this, i).step < 1)
-      return emitOpError() << "needs steps of at least one entry, got "
-                           << getPlace(*this, i).step;
+    } else if (int64_t step = getPlace(*this, i).step;
+               isWhole(*this, i) ? step != 0 : step < 1) {
+      return emitOpError() << "needs steps of at least one entry, or 0 for an "
+                              "operand that is whole; operand "
+                           << i << " has " << step;
+    }
   return success();
 }
 
@@ -176,8 +185,11 @@ private:
 
 /// The entry of the operand's block, which may not exist. The rank's offsets
 /// cancel out if the blocks that the operand is from are as large as those of
-/// the result.
+/// the result. An operand that is whole has no offset.
 Value JoinEmitter::getIndexIn(const Place &place) {
+  if (place.step == 0)
+    return arith::SubIOp::create(builder, emitter.loc, getGlobal(),
+                                 constant(place.origin));
   Value at =
       arith::SubIOp::create(builder, emitter.loc, base, constant(place.origin));
   if (place.step == block)

@@ -30,7 +30,7 @@ void SpmdDialect::registerWindow() {
       >();
 }
 
-LogicalResult verifyAlike(Operation *op, StringRef dim) {
+LogicalResult verifyAlike(Operation *op, StringRef dim, bool mayBeWhole) {
   auto result = cast<TensorType>(op->getResult(0).getType());
   MeshAttr mesh = MeshAttr::of(op);
   if (op->getNumOperands() == 0)
@@ -41,8 +41,10 @@ LogicalResult verifyAlike(Operation *op, StringRef dim) {
   for (Type type :
        llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
     auto tensor = cast<TensorType>(type);
-    if (!tensor.hasDim(dim) ||
-        resize(tensor, dim, result.getSize(dim)) != result)
+    bool isWhole = mayBeWhole && getAxesOf(tensor, dim).empty();
+    TensorType like =
+        isWhole ? dropAxes(result, dim, getAxesOf(result, dim)) : result;
+    if (!tensor.hasDim(dim) || resize(tensor, dim, result.getSize(dim)) != like)
       return op->emitOpError() << "changes more than the size of dim '" << dim
                                << "': " << tensor << " and " << result;
     if (!areEquidistant(tensor, dim, mesh))
@@ -105,7 +107,7 @@ static LogicalResult verifyRepeat(WindowOp op) {
 }
 
 LogicalResult WindowOp::verify() {
-  if (failed(verifyAlike(*this, getDim())))
+  if (failed(verifyAlike(*this, getDim(), /*mayBeWhole=*/!getRepeat())))
     return failure();
   if (getRepeat())
     return verifyRepeat(*this);
@@ -187,7 +189,9 @@ WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
         return;
       }
       int64_t size = operands[rank][operand]->sizes[along];
-      const HostTensor &source = *operands[group[entry / size]][operand];
+      size_t owner =
+          getAxesOf(from, getDim()).empty() ? rank : group[entry / size];
+      const HostTensor &source = *operands[owner][operand];
       element = source.data[getOffsetOf(source, index, along, entry % size)];
     };
     nd::forEachIndex(here.getCounts(type), {target.getStrides()}, take);

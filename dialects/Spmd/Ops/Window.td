@@ -17,7 +17,8 @@ def Spmd_WindowOp
   let summary = "entries of cut tensors at other places along the dim that is cut";
   let description = [{
     Slices, paddings, concatenations and shifts along a dim that the same axes cut in
-    all operands and in the result; the sizes differ. Of `segments`, each four numbers
+    the result and in all operands but those that are whole along it; the sizes differ.
+    Of `segments`, each four numbers
     (operand, at, from, size) say that entries at … at + size - 1 of the result are
     entries from … from + size - 1 of that operand. Segments are in the order of the
     result and do not overlap. All other entries are `fill`. All blocks begin at equal
@@ -80,7 +81,8 @@ def Spmd_JoinOp
     with number p among those of the dim's axes, entry g of the result (a global
     index) is entry g - origin - p · step of its block of the first operand that has
     such an entry and for which first ≤ g < end. Where there is none, it is `fill`.
-    Without `fill`, each entry has an operand.
+    Without `fill`, each entry has an operand. An operand that is whole along the dim
+    has the step 0.
 
     `rounds` has one attribute for each operand: a round or unit. An operand with a
     round is the piece that the rank received in that round. The round says where the

@@ -13,7 +13,9 @@ namespace meshc::spmd {
 
 /// Reports an error of the op unless its operands and its result differ in the
 /// size of the dim alone, and some axis cuts it into blocks at equal distances.
-mlir::LogicalResult verifyAlike(mlir::Operation *op, llvm::StringRef dim);
+/// With `mayBeWhole`, operands may also be whole along it.
+mlir::LogicalResult verifyAlike(mlir::Operation *op, llvm::StringRef dim,
+                                bool mayBeWhole = false);
 
 /// Where an element is in a block of an operand: at `at` along dim `along`, by
 /// number, and at `index`, that of the result, along the others.

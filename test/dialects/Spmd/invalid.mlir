@@ -355,6 +355,26 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
 // -----
 
 module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{needs steps of at least one entry, or 0 for an operand that is whole; operand 0 has 4}}
+    %y = spmd.join "i" [0, 4, 0, 8] %x : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{changes more than the size of dim 'i': '!nd.tensor<f32, [i = 8]>' and '!nd.tensor<f32, [i = 12 on {a}]>'}}
+    %y = spmd.window "i" [0, 0, 0, 6] repeat [6, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 12 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
     // expected-error @+1 {{needs four numbers for each operand, got 3 for 1 operands}}
     %y = spmd.join "i" [0, 4, 0] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>

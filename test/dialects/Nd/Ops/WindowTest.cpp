@@ -78,5 +78,45 @@ TEST_F(Window, OnlyZeroPaddingIsLinear) {
   }
 }
 
+/// A slice may also be a partial sum. Where the result of a concatenation or of
+/// a padding is cut, small operands may stay whole.
+TEST_F(Window, MayBeCutInOtherWays) {
+  StringAttr x = builder.getStringAttr("x"), none;
+  auto getAlternatives = [&](ArrayRef<Type> types, auto build) {
+    auto function = makeFunction(types, [&](ValueBuilder &b, ValueRange of) {
+      return SmallVector<Value>{build(b, of)};
+    });
+    Operation &op = function.getBody().front().front();
+    return cast<NamedOpInterface>(op).getPartitionRule().alternatives;
+  };
+  auto ofSlice =
+      getAlternatives({getInput(8)}, [&](ValueBuilder &b, ValueRange of) {
+        return b.make<SliceOp>(of[0], x, number(1), number(2));
+      });
+  ASSERT_EQ(ofSlice.size(), 1u);
+  EXPECT_EQ(ofSlice[0].kind, FactorKind::Reduce);
+  EXPECT_EQ(ofSlice[0].size, 8);
+  EXPECT_EQ(ofSlice[0].operandDims[0], x);
+  EXPECT_EQ(ofSlice[0].resultDims[0], none);
+  auto concat = [&](ValueBuilder &b, ValueRange of) {
+    return b.make<ConcatOp>(of, x);
+  };
+  auto ofConcat = getAlternatives(
+      {getInput(1), getInput(20), getInput(7), getInput(2)}, concat);
+  ASSERT_EQ(ofConcat.size(), 1u);
+  EXPECT_EQ(ofConcat[0].kind, FactorKind::Halo);
+  EXPECT_TRUE(llvm::equal(ofConcat[0].operandDims,
+                          SmallVector<StringAttr>{none, x, x, none}));
+  EXPECT_EQ(ofConcat[0].resultDims[0], x);
+  EXPECT_TRUE(getAlternatives({getInput(4), getInput(4)}, concat).empty());
+  auto ofPad =
+      getAlternatives({getInput(4)}, [&](ValueBuilder &b, ValueRange of) {
+        return b.make<PadOp>(of[0], x, number(1), number(0),
+                             builder.getF64FloatAttr(0));
+      });
+  ASSERT_EQ(ofPad.size(), 1u);
+  EXPECT_EQ(ofPad[0].operandDims[0], none);
+}
+
 } // namespace
 } // namespace meshc::nd
