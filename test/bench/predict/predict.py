@@ -151,15 +151,16 @@ def compare(args, cpu, folder):
           f"least of {args.repeats} runs; ~: other programs ran, too")
     print(f"{'model':<15}{'layout':<11}{'predicted':>10}{'products':>10}{'kernels':>9}{'exposed':>9}{'measured':>10}{'error':>8}")
     errors, pairs, wrong = [], 0, []
-    for model in args.models:
-        built = [programs.compile(model, row) for row in range(len(LAYOUTS[model]))]
-        programs.data(model)
+    built_of = {model: [programs.compile(model, row) for row in range(len(LAYOUTS[model]))] for model in args.models}
+    how = programs.add_calls if args.calls else programs.measure
+    # In turns, of layouts and of models, so that what disturbs the machine for a while disturbs all layouts, and not
+    # all runs of a program.
+    turns = [{model: [alone(lambda: how(model, program), args.patience) for program, _ in built_of[model]]
+              for model in args.models} for _ in range(args.repeats)]
+    for model, built in built_of.items():
         measured = []
-        how = programs.add_calls if args.calls else programs.measure
-        # In turns, so that what disturbs the machine for a while disturbs all layouts.
-        turns = [[alone(lambda: how(model, program), args.patience) for program, _ in built] for _ in range(args.repeats)]
         for row, (program, function) in enumerate(built):
-            runs = [turn[row] for turn in turns]
+            runs = [turn[model][row] for turn in turns]
             isAlone = any(alone for _, alone in runs)
             seconds = min(seconds for seconds, alone in runs if alone or not isAlone)
             measured.append(seconds)
