@@ -72,8 +72,15 @@ SmallVector<Explainer::Move> Explainer::getMoves(Value value) {
   return moves;
 }
 
+bool Explainer::takesFromOthers(spmd::WindowOp window) {
+  return llvm::any_of(window.getInputs(), [&](Value input) {
+    return !spmd::getAxesOf(nd::getTensorType(input), window.getDim()).empty();
+  });
+}
+
 bool Explainer::isMoved(Value value) {
-  return value.getDefiningOp<spmd::WindowOp>() || !getMoves(value).empty();
+  auto window = value.getDefiningOp<spmd::WindowOp>();
+  return (window && takesFromOthers(window)) || !getMoves(value).empty();
 }
 
 /// Why the op takes the dims of this operand in another way than they lie.

@@ -233,6 +233,13 @@ std::string Explainer::explainOpen(Value value, nd::DimAttr dim) {
                : "a rule has its axis for another dim";
   if (std::string carried = explainCarried(value, dim); !carried.empty())
     return carried;
+  auto window = value.getDefiningOp<spmd::WindowOp>();
+  if (window && !dim.getAxes().empty()) {
+    for (Value input : window.getInputs())
+      if (!spmd::getAxesOf(nd::getTensorType(input), dim.getName()).empty())
+        return "it is computed so from " + describeValue(input);
+    return "each rank computes its block";
+  }
   auto op = value.getDefiningOp<nd::NamedOpInterface>();
   unsigned index = cast<OpResult>(value).getResultNumber();
   if (op && op->getNumRegions() == 0)
@@ -342,7 +349,9 @@ std::string Explainer::explainWindow(spmd::WindowOp window) {
       window.getDim(), segments, mesh);
   bool isSent = plan && plan->bytes > 0;
   std::string dim = "'" + window.getDim().str() + "'", text;
-  if (!segments.repeat)
+  if (!takesFromOthers(window))
+    text = "  each rank takes its entries of " + dim + " from the whole";
+  else if (!segments.repeat)
     text =
         "  entries of " + dim + " beyond a rank's block come from other ranks";
   else if (!segments.isNarrowing(

@@ -71,6 +71,9 @@ private:
   std::string explainRule(nd::RuleOp rule, nd::TensorType home,
                           nd::DimAttr dim);
   std::string explainOpen(mlir::Value value, nd::DimAttr dim);
+  /// Whether some operand of the window is cut, so that ranks may exchange its
+  /// entries.
+  static bool takesFromOthers(spmd::WindowOp window);
   std::string explainWindow(spmd::WindowOp window);
   std::string explainMove(const Move &move);
   std::string explainUse(mlir::OpOperand &use, nd::TensorType from);
