@@ -18,7 +18,8 @@ using nd::FactorKind;
 using nd::TensorType;
 using spmd::AxisList;
 
-/// Halos that take at most so many permutes are preferred to alternatives.
+/// Halos of at most so many pieces from other ranks, each of which takes a
+/// permute, are preferred to alternatives.
 static constexpr int64_t fewPermutes = 8;
 
 //===----------------------------------------------------------------------===//
@@ -92,8 +93,8 @@ llvm::SmallVector<AxisList> FactorSearch::getAxesOfFactors() const {
   return axes;
 }
 
-/// Whether each alternative that is cut has its dims for itself, and no few
-/// halos do as well.
+/// Whether each alternative that is cut has its dims for itself, and no
+/// exchange of few halos could take its place.
 bool FactorSearch::mayTakeAlternatives() {
   auto isCut = [&](size_t i) { return numbered[i][chosen[i]].axes != 0; };
   for (unsigned i = 0; i < rule.factors.size(); ++i) {

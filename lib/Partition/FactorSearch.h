@@ -140,7 +140,8 @@ private:
   bool hasAlternatives = false, hasWindows = false;      ///< factors
   llvm::SmallVector<FactorCandidates> candidates;        ///< of each factor
   std::vector<llvm::SmallVector<Candidate, 8>> numbered; ///< the same
-  /// What sendsFewHalos says, by alternative and candidate.
+  /// What sendsFewHalos says, by alternative and candidate: an op has one Halo
+  /// factor that is no alternative.
   std::map<std::pair<unsigned, unsigned>, bool> fewHalos;
   /// The values along each factor: operands, then results. A result is also
   /// partial over the axes of a reduced factor.

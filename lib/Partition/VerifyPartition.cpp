@@ -48,12 +48,12 @@ static bool isReduced(nd::NamedOpInterface op, const Factor &factor) {
       });
 }
 
-/// The rule of an op on blocks. One that is cut along an overlap has it as a
-/// factor, instead of the factors of the same dims. So has one whose result is
-/// a partial sum along a dim which it would keep otherwise.
+/// The rule of an op on blocks: with the alternative along which the op is cut,
+/// instead of the factors of the same dims. An overlap is known by the op's
+/// attribute, a sum by its partial result. Cut windows are spmd.window.
 static PartitionRule getLocalRule(nd::NamedOpInterface op) {
   PartitionRule rule = op.getPartitionRule();
-  for (const Factor &factor : std::exchange(rule.alternatives, {}))
+  for (const Factor &factor : rule.alternatives)
     if (factor.kind == FactorKind::Reduce && isReduced(op, factor))
       replaceFactors(rule, factor);
   if (auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation()))

@@ -355,9 +355,9 @@ ExitCode Calibration::measureMemory() {
 /// Measures one rank with a thread on each core. A large product gives the
 /// efficiency: its start takes no time worth counting. Small products give the
 /// time of a start. The lower quartile counts, since few calls of a step are
-/// among the fastest. Where it is measured several times, the best figures
-/// count: a host may move the cores of a virtual machine apart for some
-/// seconds, in which a start takes ten times as long.
+/// among the fastest. `run` measures twice, and the figures with the shorter
+/// start count: on some virtual machines, a start takes ten times as long for
+/// some seconds (docs/rationale/cost-model.md).
 ExitCode Calibration::measureThreads() {
   int64_t count = machine.nodeCores;
   if (count < 2)

@@ -114,7 +114,8 @@ public:
   /// The type in which elements are computed (f32 for bf16 and f16), with the
   /// shape of `like`.
   mlir::Type getComputeType(mlir::Type elementType, mlir::Value like = {});
-  /// Entry `global` (`index` type, may be any) of the type's dim.
+  /// Where entry `global` (`index` type) of the type's dim is on this rank. The
+  /// entry may be negative or beyond the dim: then it is nowhere.
   LocalEntry findLocalEntry(TensorType type, llvm::StringRef dim,
                             mlir::Value global);
   /// The element if the rank has the entry, otherwise 0.

@@ -96,9 +96,9 @@ def AffineOpInterface : OpInterface<"AffineOpInterface"> {
 def OverlapOpInterface : OpInterface<"OverlapOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    A gather or a scatter whose rule may have overlaps (PartitionRule). Cut along
-    one of them, it has the dim of the indices in `along`: all indices of a rank
-    are then those of entries of its own block, or -1.
+    A gather or a scatter whose rule may have alternatives of kind Overlap
+    (PartitionRule). Cut along one of them, it has the dim of the indices in
+    `along`: all indices of a rank are then those of entries of its own block, or -1.
   }];
   let methods = [
     InterfaceMethod<"The dim of the indices whose blocks lie with those of the table; null if none does.",

@@ -57,9 +57,10 @@ struct Factor {
   llvm::SmallVector<mlir::StringAttr, 3> operandDims;
   llvm::SmallVector<mlir::StringAttr, 2> resultDims;
   /// For FactorKind::Halo: where the entries of the only result come from, in
-  /// the result's order. Entries of no segment are `fill`. The result and the
-  /// operands have a dim along the factor, of sizes of their own, but some
-  /// operands may be used whole: they have the result's dim and null here.
+  /// the result's order. Entries of no segment are `fill`. The result has a dim
+  /// along the factor, and so has each operand, of sizes of their own. In an
+  /// alternative, operands may be used whole: their `operandDims` are null,
+  /// although they have the dim.
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
   Overlap overlap = {}; ///< for FactorKind::Overlap
@@ -68,7 +69,7 @@ struct Factor {
   /// of the two dims. Ranks can exchange the entries that their blocks lack, so
   /// the factor may be cut where mayCut says no (mayCutOrExchange).
   bool isGrouped = false;
-  bool isAlternative = false; ///< set by joinAlternatives
+  bool isAlternative = false; ///< one of the rule's; set by joinAlternatives
 };
 
 struct PartitionRule {

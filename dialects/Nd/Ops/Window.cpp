@@ -61,24 +61,24 @@ static bool isWhole(SliceOp op) {
 static bool isWhole(ConcatOp op) { return op.getInputs().size() == 1; }
 static bool isWhole(PadOp op) { return op.getLow() == 0 && op.getHigh() == 0; }
 
-/// Where the result of a concatenation is cut, operands that are smaller than
-/// the result by more than this factor may be whole.
+/// Where the result of a concatenation is cut, operands with fewer entries than
+/// this part of the result, rounded down, may be whole.
 static constexpr int64_t partsOfWhole = 8;
 
-/// Adds to the rule of a window along `dim` the alternative in which the result
-/// is cut and these operands are not: each rank takes what it needs of them.
-static void addWithWholeOperands(PartitionRule &rule, StringRef dim,
+/// Adds to the rule of a window the alternative in which the result is cut and
+/// these operands are not: each rank takes what it needs of them.
+static void addWithWholeOperands(PartitionRule &rule,
                                  llvm::function_ref<bool(unsigned)> isWhole) {
-  Factor halo = *llvm::find_if(rule.factors, [&](const Factor &factor) {
-    return factor.resultDims[0].getValue() == dim;
+  Factor halo = *llvm::find_if(rule.factors, [](const Factor &factor) {
+    return factor.kind == FactorKind::Halo;
   });
-  bool isOther = false;
+  bool hasWhole = false;
   for (auto [operand, name] : llvm::enumerate(halo.operandDims))
     if (isWhole(operand)) {
       name = StringAttr();
-      isOther = true;
+      hasWhole = true;
     }
-  if (isOther)
+  if (hasWhole)
     rule.alternatives.push_back(std::move(halo));
 }
 
@@ -289,7 +289,7 @@ PartitionRule ConcatOp::getPartitionRule() {
   }
   PartitionRule rule = getWindowRule(*this, getDim(), segments);
   rule.jointlyLinear = true;
-  addWithWholeOperands(rule, getDim(), [&](unsigned operand) {
+  addWithWholeOperands(rule, [&](unsigned operand) {
     return segments[operand].size < at / partsOfWhole;
   });
   return rule;
@@ -404,7 +404,7 @@ PartitionRule PadOp::getPartitionRule() {
   // Any other value would be counted once per rank.
   if (getValue().isZero())
     rule.linearOperands.push_back(0);
-  addWithWholeOperands(rule, getDim(), [](unsigned) { return true; });
+  addWithWholeOperands(rule, [](unsigned) { return true; });
   return rule;
 }
 

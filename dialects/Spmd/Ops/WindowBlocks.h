@@ -15,7 +15,7 @@ namespace meshc::spmd {
 /// size of the dim alone, and some axis cuts it into blocks at equal distances.
 /// With `mayBeWhole`, operands may also be whole along it.
 mlir::LogicalResult verifyAlike(mlir::Operation *op, llvm::StringRef dim,
-                                bool mayBeWhole = false);
+                                bool mayBeWhole);
 
 /// Where an element is in a block of an operand: at `at` along dim `along`, by
 /// number, and at `index`, that of the result, along the others.
