@@ -24,8 +24,6 @@ using meshc::nd::MeshAttr;
 namespace meshc::reference {
 
 static constexpr int stepCount = 2;
-/// Runs with rounding errors: always, and where these explain no difference.
-static constexpr unsigned runCounts[] = {3, 10, 40};
 static constexpr double spreadFactor = 4;
 /// Relative: for results that no op rounded, as a file does.
 static constexpr double leastTolerance = 4 * RoundingNoise::unitF32;
@@ -375,7 +373,7 @@ LogicalResult ProgramComparison::compare(const Outputs &got, Compute compute) {
     spreads[key].resize(tensor.data.size());
   unsigned runs = 0;
   std::vector<ProgramDifference> found;
-  for (unsigned wanted : runCounts) {
+  for (unsigned wanted : getRunCounts(trainStep)) {
     for (; runs < wanted; ++runs) {
       RoundingNoise noise(runs + 1, program.rounds16Bit);
       Outputs outputs;

@@ -62,7 +62,8 @@ struct ProgramDifference {
 /// Allowed is four times the largest change that random rounding errors
 /// (RoundingNoise.h) made in several runs of the interpreter, plus four units
 /// of f32. Where they explain no difference, more runs are made, as an error
-/// close to a jump (a tie of argmax, a rounding to bf16) shows only in some.
+/// close to a jump (a tie of argmax, a rounding to bf16) shows only in some
+/// (getRunCounts).
 /// Elements that are not finite in some run are not compared. If the loss is
 /// not finite in the program and the interpreter, only the initial state is
 /// compared; a warning says so, with the first value that is not finite.

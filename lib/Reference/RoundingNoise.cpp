@@ -136,4 +136,20 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
   return results;
 }
 
+SmallVector<unsigned> getRunCounts(func::FuncOp function) {
+  // A few seconds of the interpreter's time.
+  constexpr int64_t mostElements = 50'000'000;
+  int64_t elements = 1;
+  function.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<nd::TensorType>(type))
+        elements += tensor.getElementCount();
+  });
+  SmallVector<unsigned> counts = {3, 10, 40};
+  for (unsigned more : {200, 1000})
+    if (more <= mostElements / elements)
+      counts.push_back(more);
+  return counts;
+}
+
 } // namespace meshc::reference

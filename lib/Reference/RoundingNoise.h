@@ -19,6 +19,7 @@
 #define MESHC_LIB_REFERENCE_ROUNDINGNOISE_H
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::reference {
 
@@ -54,6 +55,12 @@ private:
   bool alwaysRounds16Bit;
   bool rounds16Bit = false; ///< the op that is evaluated
 };
+
+/// After how many runs with random errors to ask whether they explain what
+/// differs; ascending. The more entries nearly tie for a maximum, the fewer
+/// runs show a given one as the maximum: of `function`s with few elements,
+/// which run fast, many runs are made.
+llvm::SmallVector<unsigned> getRunCounts(mlir::func::FuncOp function);
 
 } // namespace meshc::reference
 

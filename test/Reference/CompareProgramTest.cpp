@@ -251,4 +251,20 @@ TEST_F(Noise, RoundsToTheTypeOfTheResult) {
               value);
 }
 
+/// As many runs as a few seconds allow, and 40 in any case.
+TEST_F(CompareProgram, RunsSmallFunctionsMoreOften) {
+  auto countRuns = [&](StringRef size) {
+    std::string type = ("!nd.tensor<f32, [a = " + size + "]>").str();
+    auto module = parseSourceString<ModuleOp>(
+        "func.func @f(%x: " + type + ") -> " + type +
+            " {\n  %y = nd.exp %x : (" + type + ") -> " + type +
+            "\n  return %y : " + type + "\n}",
+        &context);
+    return getRunCounts(*module->getOps<func::FuncOp>().begin());
+  };
+  EXPECT_EQ(countRuns("100"), (SmallVector<unsigned>{3, 10, 40, 200, 1000}));
+  EXPECT_EQ(countRuns("100000"), (SmallVector<unsigned>{3, 10, 40, 200}));
+  EXPECT_EQ(countRuns("10000000"), (SmallVector<unsigned>{3, 10, 40}));
+}
+
 } // namespace
