@@ -7,6 +7,7 @@
 #include "meshc/GemmScratch.h"
 #include "runtime/Blas/Packed512Dots.h"
 #include "runtime/Blas/Packed512Kernel.h"
+#include "runtime/Blas/ThinAvx2.h"
 
 using namespace meshc::runtime;
 
@@ -118,7 +119,7 @@ const PackedKernel &meshc::runtime::avx512WidenedKernel() {
                                           multiplyWidened,
                                           multiplyDots<Bf16AsItLies>,
                                           /*lanesCost=*/64,
-                                          /*multiplyAcross=*/nullptr};
+                                          multiplyAcrossBf16Avx2};
   return kernel;
 }
 
@@ -140,6 +141,6 @@ const PackedKernel &meshc::runtime::avx512Bf16Kernel() {
                                           multiplySlivers<Bf16Pairs>,
                                           multiplyDots<Bf16AsItLies>,
                                           /*lanesCost=*/64,
-                                          /*multiplyAcross=*/nullptr};
+                                          multiplyAcrossBf16Avx2};
   return kernel;
 }

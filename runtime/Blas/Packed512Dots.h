@@ -67,6 +67,21 @@ addDots(__m512 (&sums)[room], const ThinSums &dots, const float *rows,
   }
 }
 
+/// Adds all elements of k.
+template <typename Arithmetic, int thin, int large, int room>
+inline __attribute__((always_inline)) void
+addAllDots(__m512 (&sums)[room], const ThinSums &dots, const float *rows,
+           const char *columns) {
+  int64_t p = 0;
+  for (; p + lanes <= dots.depth; p += lanes)
+    addDots<Arithmetic, false, thin, large>(
+        sums, dots, rows + p, columns + p * Arithmetic::elementBytes, 0xffff);
+  if (p < dots.depth)
+    addDots<Arithmetic, true, thin, large>(
+        sums, dots, rows + p, columns + p * Arithmetic::elementBytes,
+        firstLanes(dots.depth - p));
+}
+
 /// The dot products of `thin` rows from `t` on with `large` rows from `l` on.
 template <typename Arithmetic, int thin, int large>
 void multiplyDotTile(const ThinSums &dots, int64_t t, int64_t l) {
@@ -77,14 +92,17 @@ void multiplyDotTile(const ThinSums &dots, int64_t t, int64_t l) {
     sum = _mm512_setzero_ps();
   const float *rows = dots.thin + t * dots.thinStride;
   const char *columns = dots.large + l * dots.largeStride;
-  int64_t p = 0;
-  for (; p + lanes <= dots.depth; p += lanes)
-    addDots<Arithmetic, false, thin, large>(
-        sums, dots, rows + p, columns + p * Arithmetic::elementBytes, 0xffff);
-  if (p < dots.depth)
-    addDots<Arithmetic, true, thin, large>(
-        sums, dots, rows + p, columns + p * Arithmetic::elementBytes,
-        firstLanes(dots.depth - p));
+  if (dots.rowsAtOnce == 1) {
+#pragma clang loop unroll(full)
+    for (int l = 0; l < large; ++l) {
+      __m512 sum[1] = {sums[l]};
+      addAllDots<Arithmetic, 1, 1>(sum, dots, rows,
+                                   columns + l * dots.largeStride);
+      sums[l] = sum[0];
+    }
+  } else {
+    addAllDots<Arithmetic, thin, large>(sums, dots, rows, columns);
+  }
   alignas(64) float results[room];
 #pragma clang loop unroll(full)
   for (int i = 0; i < room; i += 16)

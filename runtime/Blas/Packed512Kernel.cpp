@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/Packed512Kernel.h"
 #include "runtime/Blas/Packed512Dots.h"
+#include "runtime/Blas/ThinAvx2.h"
 
 #include "meshc/GemmScratch.h"
 
@@ -40,23 +41,16 @@ struct F32 {
 } // namespace
 
 const PackedKernel &meshc::runtime::avx512Kernel() {
-  static constexpr PackedKernel kernel = {maxTileRows,
-                                          tileColumns,
-                                          lanes,
-                                          MESHC_AVX512_ROWS,
-                                          MESHC_AVX512_COLUMNS,
-                                          MESHC_AVX512_DEPTH,
-                                          F32::elements,
-                                          /*elementBytes=*/4,
-                                          /*anyRows=*/true,
-                                          /*readsA=*/true,
-                                          /*readsB=*/true,
-                                          /*takesStrips=*/true,
-                                          packRows<F32>,
-                                          packColumns<F32>,
-                                          multiply<F32>,
-                                          multiplyDots<F32>,
-                                          /*lanesCost=*/64,
-                                          /*multiplyAcross=*/nullptr};
+  static constexpr PackedKernel kernel = {
+      maxTileRows,          tileColumns,          lanes,
+      MESHC_AVX512_ROWS,    MESHC_AVX512_COLUMNS, MESHC_AVX512_DEPTH,
+      F32::elements,
+      /*elementBytes=*/4,
+      /*anyRows=*/true,
+      /*readsA=*/true,
+      /*readsB=*/true,
+      /*takesStrips=*/true, packRows<F32>,        packColumns<F32>,
+      multiply<F32>,        multiplyDots<F32>,
+      /*lanesCost=*/64,     multiplyAcrossAvx2};
   return kernel;
 }

@@ -70,6 +70,9 @@ struct ThinSums {
   float *c;
   int64_t thinStep, largeStep;
   bool adds; ///< to what C holds
+  /// How many rows of the large matrix, as it lies in memory, are read side by
+  /// side. At most as many as a kernel has registers for, or 1.
+  int64_t rowsAtOnce;
 };
 
 /// What a kernel works on, and its functions. A unit of k is 4 bytes once it is
@@ -103,8 +106,8 @@ struct PackedKernel {
   void (*multiplyDots)(const ThinSums &sums);
   /// As how many elements of k it costs to add up the lanes of such a vector.
   int64_t lanesCost;
-  /// Thin sums with vectors across k, where both the large matrix and C have
-  /// their rows l side by side. Null: not provided.
+  /// Thin sums of at most 4 thin rows with vectors across k, where both the
+  /// large matrix and C have their rows l side by side. Null: not provided.
   void (*multiplyAcross)(const ThinSums &sums);
 };
 

@@ -88,32 +88,52 @@ template <int thin>
 MESHC_AVX2 void multiplyDotRows(const ThinSums &sums, int64_t t, int64_t begin,
                                 int64_t end) {
   constexpr int large = largeRowsOf[thin];
-  for (; begin + large <= end; begin += large)
+  bool oneByOne = sums.rowsAtOnce == 1;
+  for (; !oneByOne && begin + large <= end; begin += large)
     multiplyDotTile<thin, large>(sums, t, begin);
   for (; begin < end; ++begin)
     multiplyDotTile<thin, 1>(sums, t, begin);
 }
 
-/// How many rows of the large matrix are added to C between loading and storing
-/// it. Parts of rows shorter than a page are not fetched ahead, so there are
-/// more of them at a time.
-inline int64_t rowsAtOnce(const ThinSums &sums) {
-  return sums.largeRows <= 1024 ? 32 : 8;
-}
 /// For each number of thin rows, the vectors of C in a tile: the sums, one
 /// vector of the large matrix and one factor fit the 16 registers.
 constexpr int vectorsOf[maxThin + 1] = {0, 8, 6, 4, 3};
 
+/// Elements of the large matrix: 8 of a row, or its last ones.
+struct F32 {
+  static constexpr int64_t bytes = 4;
+  MESHC_AVX2 static __m256 load(const char *from) {
+    return _mm256_loadu_ps(reinterpret_cast<const float *>(from));
+  }
+  MESHC_AVX2 static __m256 loadFirst(const char *from, int64_t count) {
+    return _mm256_maskload_ps(reinterpret_cast<const float *>(from),
+                              firstLanes(count));
+  }
+};
+/// The f32 value of a bf16 number has the same bits, followed by zeros.
+struct Bf16 {
+  static constexpr int64_t bytes = 2;
+  MESHC_AVX2 static __m256 load(const char *from) {
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(
+                              reinterpret_cast<const __m128i *>(from))),
+                          16));
+  }
+  MESHC_AVX2 static __m256 loadFirst(const char *from, int64_t count) {
+    alignas(16) char elements[16] = {};
+    __builtin_memcpy(elements, from, static_cast<size_t>(count * bytes));
+    return load(elements);
+  }
+};
+
 /// Adds the rows of the large matrix from `p` on, `count` of them, times the
-/// elements of `thin` rows from `t` on, to C at columns `l` and following. Only
-/// those of `mask` if it is masked.
-template <bool isMasked, int thin, int vectors>
+/// elements of `thin` rows from `t` on, to C at columns `l` and following; in
+/// the last, partial vector to `columns` of them.
+template <typename Element, bool isPartial, int thin, int vectors>
 MESHC_AVX2 inline __attribute__((always_inline)) void
 addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
-        __m256i mask) {
-  auto load = [mask](const float *from) MESHC_AVX2 {
-    return isMasked ? _mm256_maskload_ps(from, mask) : _mm256_loadu_ps(from);
-  };
+        int64_t columns = lanes) {
+  const __m256i mask = firstLanes(columns);
   float *c = sums.c + t * sums.thinStep + l;
   __m256 results[thin][vectors];
   bool adds = sums.adds || p > 0;
@@ -121,10 +141,12 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
   for (int i = 0; i < thin; ++i)
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; ++v)
-      results[i][v] =
-          adds ? load(c + i * sums.thinStep + v * lanes) : _mm256_setzero_ps();
+      results[i][v] = !adds ? _mm256_setzero_ps()
+                      : isPartial
+                          ? _mm256_maskload_ps(c + i * sums.thinStep, mask)
+                          : _mm256_loadu_ps(c + i * sums.thinStep + v * lanes);
   const float *factors = sums.thin + t * sums.thinStride + p;
-  const char *row = sums.large + l * sizeof(float) + p * sums.alongStride;
+  const char *row = sums.large + l * Element::bytes + p * sums.alongStride;
   for (int64_t q = 0; q < count; ++q, row += sums.alongStride) {
     __m256 values[thin];
 #pragma clang loop unroll(full)
@@ -132,7 +154,9 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
       values[i] = _mm256_broadcast_ss(factors + i * sums.thinStride + q);
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; ++v) {
-      __m256 vector = load(reinterpret_cast<const float *>(row) + v * lanes);
+      __m256 vector = isPartial
+                          ? Element::loadFirst(row, columns)
+                          : Element::load(row + v * lanes * Element::bytes);
 #pragma clang loop unroll(full)
       for (int i = 0; i < thin; ++i)
         results[i][v] = _mm256_fmadd_ps(values[i], vector, results[i][v]);
@@ -143,7 +167,7 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; ++v) {
       float *to = c + i * sums.thinStep + v * lanes;
-      if (isMasked)
+      if (isPartial)
         _mm256_maskstore_ps(to, mask, results[i][v]);
       else
         _mm256_storeu_ps(to, results[i][v]);
@@ -151,18 +175,17 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
 }
 
 /// The same for all columns from `begin` to `end`, and k from `p` on.
-template <int thin>
+template <typename Element, int thin>
 MESHC_AVX2 void addAllRows(const ThinSums &sums, int64_t t, int64_t begin,
                            int64_t end, int64_t p) {
   constexpr int vectors = vectorsOf[thin];
-  const __m256i none = _mm256_setzero_si256();
-  int64_t count = std::min(rowsAtOnce(sums), sums.depth - p);
+  int64_t count = std::min(sums.rowsAtOnce, sums.depth - p);
   for (; begin + vectors * lanes <= end; begin += vectors * lanes)
-    addRows<false, thin, vectors>(sums, t, begin, p, count, none);
+    addRows<Element, false, thin, vectors>(sums, t, begin, p, count);
   for (; begin + lanes <= end; begin += lanes)
-    addRows<false, thin, 1>(sums, t, begin, p, count, none);
+    addRows<Element, false, thin, 1>(sums, t, begin, p, count);
   if (begin < end)
-    addRows<true, thin, 1>(sums, t, begin, p, count, firstLanes(end - begin));
+    addRows<Element, true, thin, 1>(sums, t, begin, p, count, end - begin);
 }
 
 /// Calls `function(rows)(sums, first, …)` for parts of the thin rows, nearly
@@ -191,13 +214,22 @@ void meshc::runtime::multiplyDotsAvx2(const ThinSums &sums) {
     forEachPart(sums, functions, l, std::min(l + step, sums.largeRows));
 }
 
-void meshc::runtime::multiplyAcrossAvx2(const ThinSums &sums) {
+template <typename Element> static void multiplyAcross(const ThinSums &sums) {
   static constexpr void (*functions[])(const ThinSums &, int64_t, int64_t,
                                        int64_t, int64_t) = {
-      addAllRows<1>, addAllRows<2>, addAllRows<3>, addAllRows<4>};
+      addAllRows<Element, 1>, addAllRows<Element, 2>, addAllRows<Element, 3>,
+      addAllRows<Element, 4>};
   // All parts use a few columns of the large rows before the next ones.
   const int64_t step = sums.thinRows > maxThin ? 384 : sums.largeRows;
-  for (int64_t p = 0; p < sums.depth; p += rowsAtOnce(sums))
+  for (int64_t p = 0; p < sums.depth; p += sums.rowsAtOnce)
     for (int64_t l = 0; l < sums.largeRows; l += step)
       forEachPart(sums, functions, l, std::min(l + step, sums.largeRows), p);
+}
+
+void meshc::runtime::multiplyAcrossAvx2(const ThinSums &sums) {
+  multiplyAcross<F32>(sums);
+}
+
+void meshc::runtime::multiplyAcrossBf16Avx2(const ThinSums &sums) {
+  multiplyAcross<Bf16>(sums);
 }

@@ -19,10 +19,13 @@
 
 namespace meshc::runtime {
 
-/// PackedKernel::multiplyDots and ::multiplyAcross. The order in which a sum is
+/// PackedKernel::multiplyDots and ::multiplyAcross, the latter for a large
+/// matrix of f32 or of bf16; kernels for AVX-512 use it, too, since memory or
+/// the stores of C are the limit. The order in which a sum is
 /// added does not depend on which rows are computed together.
 MESHC_AVX2 void multiplyDotsAvx2(const ThinSums &sums);
 MESHC_AVX2 void multiplyAcrossAvx2(const ThinSums &sums);
+MESHC_AVX2 void multiplyAcrossBf16Avx2(const ThinSums &sums);
 
 } // namespace meshc::runtime
 

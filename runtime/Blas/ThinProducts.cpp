@@ -9,7 +9,10 @@
 /// Products C = A B of a thin matrix (few rows or columns) and a large one. The
 /// large matrix is read once, as it lies: by dot products where it is
 /// contiguous along k, and otherwise by adding multiples of its rows to C. The
-/// thin matrix is copied if it is not contiguous along k or not f32.
+/// thin matrix is copied if it is not contiguous along k or not f32. Where
+/// there is one thin row, as in generation, memory is the limit: the order of
+/// reading is that in which memory is fastest
+/// (docs/rationale/matrix-products.md).
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
@@ -27,7 +30,7 @@ namespace {
 /// of B.
 struct ThinProduct {
   PackedOperand thin, large;
-  int64_t thinRows, largeRows;
+  int64_t thinRows, largeRows, k;
   int64_t thinStep, largeStep; ///< of C from row to row
   uint8_t type;
   bool copies; ///< the thin matrix
@@ -37,7 +40,7 @@ struct ThinProduct {
   /// Compares the costs of 16 sums. Vectors along k are added up lane by lane
   /// in the end, which costs as much as some elements of k. Vectors of 16 sums
   /// have unused lanes.
-  bool suitsDots(int64_t k, int64_t lanesCost) const {
+  bool suitsDots(int64_t lanesCost) const {
     return large.along == 1 && largeRows > thinRows &&
            thinRows * (k + lanesCost) < 16 * k;
   }
@@ -47,9 +50,8 @@ struct ThinProduct {
            thinRows <= 4;
   }
   /// The function of the kernel that suits the product, or null.
-  void (*function(const PackedKernel &kernel, int64_t k)
-            const)(const ThinSums &) {
-    if (kernel.multiplyDots && suitsDots(k, kernel.lanesCost))
+  void (*function(const PackedKernel &kernel) const)(const ThinSums &) {
+    if (kernel.multiplyDots && suitsDots(kernel.lanesCost))
       return kernel.multiplyDots;
     return suitsAcross() ? kernel.multiplyAcross : nullptr;
   }
@@ -60,20 +62,44 @@ struct ThinProduct {
         target[t * depth + p] =
             loadElement(type, thin.from(t, first + p).data, 0);
   }
-  /// The sums over elements `first` to `first + depth`.
-  ThinSums part(int64_t first, int64_t depth, const float *copy) const {
+  /// Whether the large matrix exceeds the caches of a core.
+  bool comesFromMemory() const {
+    return largeRows * k * large.elementBytes > 1 << 20;
+  }
+  /// Whether nothing lies between the elements that the sums read.
+  bool isStream(const ThinSums &sums) const {
+    int64_t rowBytes =
+        large.elementBytes * (large.along == 1 ? sums.depth : sums.largeRows);
+    return rowBytes == std::max(sums.largeStride, sums.alongStride);
+  }
+  /// ThinSums::rowsAtOnce. The more, the fewer loads of thin rows or of C. But
+  /// processors fetch one stream from memory ahead, and of several, with parts
+  /// of a few hundred bytes, not all. So a single row takes one at a time, if
+  /// it stays in the first-level cache.
+  int64_t getRowsAtOnce(const ThinSums &sums) const {
+    constexpr int64_t longest = 4096;
+    if (comesFromMemory() && thinRows == 1 &&
+        (large.along == 1 || (sums.largeRows <= longest && isStream(sums))))
+      return 1;
+    return sums.largeRows <= 1024 && !comesFromMemory() ? 32 : 8;
+  }
+  /// The sums over elements `first` to `first + depth`, for rows `begin` to
+  /// `end` of the large matrix.
+  ThinSums part(int64_t first, int64_t depth, const float *copy, int64_t begin,
+                int64_t end) const {
     ThinSums sums;
     sums.thin = copies
                     ? copy
                     : reinterpret_cast<const float *>(thin.from(0, first).data);
     sums.thinRows = thinRows;
     sums.thinStride = copies ? depth : thin.across;
-    sums.large = large.from(0, first).data;
-    sums.largeRows = largeRows;
+    sums.large = large.from(begin, first).data;
+    sums.largeRows = end - begin;
     sums.largeStride = large.across * large.elementBytes;
     sums.alongStride = large.along * large.elementBytes;
     sums.depth = depth;
     sums.thinStep = thinStep, sums.largeStep = largeStep;
+    sums.rowsAtOnce = getRowsAtOnce(sums);
     return sums;
   }
 };
@@ -81,8 +107,8 @@ struct ThinProduct {
 } // namespace
 
 ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
-    : thinRows(gemm.m), largeRows(gemm.n), thinStep(gemm.ldc), largeStep(1),
-      type(gemm.type) {
+    : thinRows(gemm.m), largeRows(gemm.n), k(gemm.k), thinStep(gemm.ldc),
+      largeStep(1), type(gemm.type) {
   int64_t bytes = type == MESHC_F32 ? 4 : 2;
   thin = {static_cast<const char *>(a), gemm.transA ? 1 : gemm.lda,
           gemm.transA ? gemm.lda : 1, bytes};
@@ -99,18 +125,106 @@ ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
 bool meshc::runtime::suitsThinProduct(const PackedKernel &kernel,
                                       const MeshcGemm &gemm) {
   return gemm.batch == 1 &&
-         ThinProduct(gemm, nullptr, nullptr).function(kernel, gemm.k);
+         ThinProduct(gemm, nullptr, nullptr).function(kernel);
 }
+
+namespace {
+
+/// A product whose large matrix lies across, without gaps, in memory. Threads
+/// that shared its columns would each read many short parts of rows, which
+/// processors fetch less well than one stream. So they share k, in a number of
+/// parts that does not depend on theirs: each sum has the same bits.
+struct StreamProduct {
+  static constexpr int64_t parts = 8;
+  static constexpr int64_t mostColumns = 8192; ///< parts of others are long
+
+  const ThinProduct &product;
+  const MeshcGemm &gemm;
+  void (*function)(const ThinSums &);
+  float *c;
+  GemmScratch scratch; ///< sums of all parts but the first, copied thin rows
+
+  bool isPossible() const {
+    if (product.largeRows > mostColumns || gemm.k < 64)
+      return false;
+    int64_t floats =
+        (parts - 1) * size() + (product.copies ? product.thinRows * gemm.k : 0);
+    return product.comesFromMemory() &&
+           product.isStream(
+               product.part(0, gemm.k, nullptr, 0, product.largeRows)) &&
+           floats * 4 <= scratch.bytes;
+  }
+  /// One part of k, in one of some ranges of columns.
+  void multiply(int64_t part, int64_t range, int64_t ranges) const {
+    int64_t first = gemm.k * part / parts;
+    int64_t begin = product.largeRows * range / ranges;
+    ThinSums sums =
+        product.part(first, gemm.k * (part + 1) / parts - first, nullptr, begin,
+                     product.largeRows * (range + 1) / ranges);
+    if (product.copies) {
+      sums.thin = sumsOf(parts) + first;
+      sums.thinStride = gemm.k;
+    }
+    sums.c = c + begin;
+    sums.adds = gemm.accumulate;
+    if (part > 0) {
+      sums.c = sumsOf(part) + begin;
+      sums.thinStep = product.largeRows;
+      sums.adds = false;
+    }
+    function(sums);
+  }
+  /// Adds the sums of the parts for columns `begin` to `end`.
+  void addParts(int64_t begin, int64_t end) const {
+    for (int64_t part = 1; part < parts; ++part)
+      for (int64_t t = 0; t < product.thinRows; ++t) {
+        const float *from = sumsOf(part) + t * product.largeRows;
+        float *to = c + t * product.thinStep;
+        for (int64_t l = begin; l < end; ++l)
+          to[l] += from[l];
+      }
+  }
+  void run() const {
+    if (product.copies)
+      product.copyThin(0, gemm.k, sumsOf(parts));
+    TeamBarrier barrier;
+    parallelTeam([&](int64_t thread, int64_t count) {
+      int64_t ranges = (count + parts - 1) / parts, pieces = parts * ranges;
+      for (int64_t piece = pieces * thread / count;
+           piece < pieces * (thread + 1) / count; ++piece)
+        multiply(piece / ranges, piece % ranges, ranges);
+      barrier.wait(count);
+      addParts(product.largeRows * thread / count,
+               product.largeRows * (thread + 1) / count);
+    });
+  }
+
+private:
+  int64_t size() const { return product.thinRows * product.largeRows; }
+  /// The thin rows' copy follows the last part's.
+  float *sumsOf(int64_t part) const {
+    return reinterpret_cast<float *>(scratch.data) + (part - 1) * size();
+  }
+};
+
+} // namespace
 
 bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
                                     const MeshcGemm &gemm, const void *a,
                                     const void *b, float *c,
                                     const GemmScratch &scratch) {
   ThinProduct product(gemm, a, b);
-  auto function = product.function(kernel, gemm.k);
+  auto function = product.function(kernel);
   if (!function || gemm.batch > 1)
     return false;
-  constexpr int64_t maxDepth = 1024; // the thin rows stay in the caches
+  StreamProduct stream{product, gemm, function, c, scratch};
+  if (function == kernel.multiplyAcross && stream.isPossible()) {
+    stream.run();
+    return true;
+  }
+  // The thin rows stay in the caches. Parts of long rows of the large matrix
+  // are fetched less well than whole ones.
+  const int64_t maxDepth = product.thinRows > 4 ? 1024 : 4096;
   int64_t parts = (gemm.k + maxDepth - 1) / maxDepth;
   int64_t step = (gemm.k + parts - 1) / parts;
   if (product.copies && product.thinRows * step * 4 > scratch.bytes)
@@ -119,9 +233,8 @@ bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
   bool isSmall = gemm.m * gemm.n * gemm.k <= MESHC_PACKED_FEW_SUMS;
   int64_t grain = isSmall ? product.largeRows : 16;
   auto run = [&](int64_t p, int64_t begin, int64_t end) {
-    ThinSums sums = product.part(p, std::min(step, gemm.k - p), copy);
-    sums.large += begin * sums.largeStride;
-    sums.largeRows = end - begin;
+    ThinSums sums =
+        product.part(p, std::min(step, gemm.k - p), copy, begin, end);
     sums.c = c + begin * sums.largeStep;
     sums.adds = gemm.accumulate || p > 0;
     function(sums);

@@ -182,6 +182,38 @@ TEST(Gemm, thinProducts) {
           }
 }
 
+/// Matrices that exceed the caches are read as one stream where they have no
+/// gaps. Threads then add up parts of k, of which there are always as many.
+TEST(Gemm, thinProductsFromMemory) {
+  std::mt19937 random(9);
+  const int64_t sizes[][2] = {
+      {1100, 500}, {4500, 150}, {301, 2300}, {260, 4200}};
+  for (auto [wide, k] : sizes)
+    for (int64_t rows : {1, 2, 4})
+      for (int64_t padding : {0, 1})
+        for (bool along : {false, true})
+          for (bool isWide : {false, true}) {
+            MeshcGemm gemm =
+                isWide ? shape(rows, wide, k, false, along, 1, padding)
+                       : shape(wide, rows, k, !along, padding == 0, 1, padding);
+            gemm.accumulate = isWide == along;
+            for (const char *name : {"packed", "packed512", "packedbf16"}) {
+              gemm.type =
+                  name == std::string("packedbf16") ? MESHC_BF16 : MESHC_F32;
+              Case test(gemm, random);
+              std::vector<char> wanted = test.run("reference");
+              std::vector<char> got = test.run(name);
+              expectClose(test, got, wanted, name);
+              expectClose(test, test.run(name, 4096), wanted, name);
+              for (int count : {2, 3, 9}) {
+                setThreads(count);
+                EXPECT_EQ(test.run(name), got) << name << ", " << count;
+              }
+              setThreads(1);
+            }
+          }
+}
+
 /// With less scratch memory, products use smaller blocks or another
 /// implementation; the values are the same.
 TEST(Gemm, anySizeOfScratchMemory) {
