@@ -26,6 +26,7 @@ struct Matrices {
   int64_t m, n, k;
   bool accumulate;
   bool readsA = false, readsB = false; ///< as they lie, unpacked
+  bool waitsForB = false;              ///< read from memory, for so few rows
 
   /// The transposed product: C' = B' A'.
   void swap() {
@@ -136,6 +137,9 @@ void Matrices::chooseForms(const PackedKernel &kernel) {
   int64_t rowsPerB = kernel.readsA ? 10 * maxRows : 2 * maxRows;
   readsB = b.across == 1 &&
            (m <= rowsPerB || (kernel.readsA && m <= 1024 && isDense(b.along)));
+  constexpr int64_t cachesOfCore = 1 << 20;
+  waitsForB = readsB && kernel.readsA && m <= 2 * maxRows &&
+              n * k * bytes > cachesOfCore;
 }
 
 Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
@@ -146,8 +150,10 @@ Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
   blocks.rows = kernel.anyRows ? divideUp(matrices.m, tiles) : kernel.maxRows;
   tiles = divideUp(matrices.m, blocks.rows);
   int64_t units = divideUp(matrices.k, kernel.unitElements);
-  int64_t step =
-      divideUp(divideUp(units, divideUp(units, kernel.depth)), 8) * 8;
+  // Longer walks along k are fetched later, and C then stays in the caches.
+  int64_t depth = matrices.waitsForB ? 16 : kernel.depth;
+  int64_t panelColumns = matrices.waitsForB ? 1024 : kernel.panelColumns;
+  int64_t step = divideUp(divideUp(units, divideUp(units, depth)), 8) * 8;
   blocks.stepK = step * kernel.unitElements;
   // A cache line more than the content: slivers do not meet in the same cache
   // sets, and the last vector of one may run over its end.
@@ -155,7 +161,7 @@ Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
   blocks.sizeB = kernel.columns * step + 16;
   blocks.tilesA = std::min(tiles, kernel.blockRows / blocks.rows);
   blocks.sliversB =
-      divideUp(std::min(matrices.n, kernel.panelColumns), kernel.columns);
+      divideUp(std::min(matrices.n, panelColumns), kernel.columns);
   blocks.buffers = team > 1 ? 2 : 1;
   blocks.workers = team;
   if (matrices.readsA)
@@ -393,8 +399,9 @@ bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
     return true;
   }
   // With more threads than scratch memory is planned for, parts would be cut
-  // into small blocks.
-  if (gemm.batch == 1 && team > 1 && team <= MESHC_PACKED_THREADS &&
+  // into small blocks. Threads would wait for each other for each short block.
+  if (gemm.batch == 1 && team > 1 &&
+      (team <= MESHC_PACKED_THREADS || call.entry(0).waitsForB) &&
       std::max(gemm.m, gemm.n) >= team * partColumns && call.fits(1, team)) {
     call.shareParts();
     return true;

@@ -89,6 +89,10 @@ constexpr Shape shapes[] = {
     {2, 3072, 768, false, false},
     {4, 3072, 768, false, false},
     {8, 3072, 768, false, false},
+    {8, 768, 3072, false, false},
+    {16, 3072, 768, false, false},
+    {16, 768, 3072, false, false},
+    {16, 768, 3072, false, true},
     {8, 768, 3072, false, true},
     {12, 768, 3072, false, true},
     // GPT-2 124M with 256 tokens: forward, gradients of weights, of inputs.
@@ -141,7 +145,7 @@ std::string nameOf(const Shape &shape) {
   return shape.batch > 1 ? name + " * " + std::to_string(shape.batch) : name;
 }
 
-bool isThin(const Shape &shape) { return shape.m <= 4; }
+bool isThin(const Shape &shape) { return shape.m <= 16; }
 
 void print(const Shape &shape, int64_t bytesOfB, const Rounds &rounds) {
   double flops = 2.0 * static_cast<double>(shape.m * shape.n) *

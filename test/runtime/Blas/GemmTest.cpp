@@ -368,13 +368,15 @@ TEST(Gemm, bitsDoNotDependOnThreads) {
       for (MeshcGemm gemm : {shape(300, 200, 700, true, false, 1, 0),
                              shape(150, 270, 280, false, false, 1, 1),
                              shape(8, 190, 1100, false, true, 1, 0),
+                             shape(9, 1100, 300, false, false, 1, 0),
+                             shape(400, 20, 900, true, true, 1, 3),
                              shape(190, 10, 300, false, false, 1, 0),
                              shape(100, 120, 10, false, true, 1, 0),
                              shape(60, 50, 70, false, true, 9, 0)}) {
         gemm.type = type;
         Case test(gemm, random);
         std::vector<char> first = test.run(name);
-        for (int count : {2, 3, 5}) {
+        for (int count : {2, 3, 5, 9}) {
           setThreads(count);
           EXPECT_EQ(test.run(name), first) << name << ", " << count;
         }
