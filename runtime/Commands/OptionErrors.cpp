@@ -70,8 +70,15 @@ static std::string describeRepeated(const CLI::Option &option,
          "; give it once";
 }
 
+/// One line.
+static std::string joinLines(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string meshc::runtime::rephrase(const CLI::App &app,
-                                     const std::string &text) {
+                                     const std::string &lines) {
+  const std::string text = joinLines(lines);
   static const std::regex repeated(
       "(--?[a-z-]+): At Most 1 required but received ([0-9]+)"),
       missing("(--?[a-z-]+): 1 required (.*) missing"),
@@ -94,8 +101,7 @@ std::string meshc::runtime::describeParseError(const CLI::App &app,
   std::string text = describeUnknown(app);
   if (!text.empty())
     return text;
-  text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  text = joinLines(error.what());
   const std::string rephrased = rephrase(app, text);
   if (!rephrased.empty())
     return rephrased;

@@ -12,9 +12,10 @@
 
 namespace meshc::runtime {
 
-/// `text`, a message of the parser of `app`, in other words where it needs more
-/// than quotes: "'--data' was given twice; give it once". Otherwise empty.
-std::string rephrase(const CLI::App &app, const std::string &text);
+/// `lines`, a message of the parser of `app`, on one line and in other words
+/// where it needs more than quotes: "'--data' was given twice; give it once".
+/// Otherwise empty.
+std::string rephrase(const CLI::App &app, const std::string &lines);
 
 /// What the parser of `app` found wrong, as one line in our format: "'--data'
 /// is required". Unknown options and arguments come first.
