@@ -170,7 +170,9 @@ FinishedRow AttentionEntry::finishRow(float *s, int64_t row, int64_t i,
       first += distanceOf(0) * stride;
     if (stride == 1)
       loops.widen(attention.type,
-                  elementAt(attention.type, tensors.bias, first), n, bias);
+                  static_cast<const char *>(
+                      elementAt(attention.type, tensors.bias, first)),
+                  0, 1, n, bias, 0);
     else
       for (int64_t m = 0; m < n; ++m)
         bias[m] = loadElement(attention.type, tensors.bias, first + m * stride);
@@ -198,9 +200,8 @@ FloatRows meshc::runtime::widenRows(const AttentionEntry &entry,
                                     const TensorRows &rows, int64_t count,
                                     int64_t width, float *to) {
   int64_t stride = meshcAttentionStride(width);
-  for (int64_t i = 0; i < count; ++i)
-    entry.loops.widen(entry.attention.type, rows.row(i), width,
-                      to + i * stride);
+  entry.loops.widen(entry.attention.type, rows.data, rows.rowBytes, count,
+                    width, to, stride);
   return {to, stride, count, width};
 }
 

@@ -237,10 +237,7 @@ void GradientWorker::loadRows() {
   FloatRows output =
       asFloats(entry, entry.rowsOf(results.output, attention.output, firstRow),
                count, attention.values, widened);
-  for (int64_t i = 0; i < count; ++i)
-    inner[i] =
-        loops.sumProducts(gradient.data + i * gradient.stride,
-                          output.data + i * output.stride, attention.values);
+  loops.sumProducts(gradient, output, inner);
 }
 
 /// With the probabilities P, the gradient g of the output o and that of P,

@@ -25,8 +25,10 @@ struct FloatRows {
 };
 
 struct RowLoops {
-  /// Copies n numbers of `type` (F32, BF16, F16), one after another, to f32.
-  void (*widen)(uint8_t type, const void *from, int64_t n, float *to);
+  /// Copies `count` rows of n numbers of `type` (F32, BF16, F16), `rowBytes`
+  /// apart, to f32 rows that are `stride` numbers apart.
+  void (*widen)(uint8_t type, const char *from, int64_t rowBytes, int64_t count,
+                int64_t n, float *to, int64_t stride);
   /// to ← from · factor, rounded to `type`, to nearest even.
   void (*narrow)(uint8_t type, const float *from, int64_t n, float factor,
                  void *to);
@@ -44,8 +46,8 @@ struct RowLoops {
                      float scale);
   /// x ← x · factor
   void (*multiply)(float *x, int64_t n, float factor);
-  /// The sum of a · b.
-  float (*sumProducts)(const float *a, const float *b, int64_t n);
+  /// sums[i] = the sum of row i of a · row i of b.
+  void (*sumProducts)(const FloatRows &a, const FloatRows &b, float *sums);
   /// sums[i] = the sum of x · row i.
   void (*sumRowProducts)(const float *x, const FloatRows &rows, float *sums);
   /// sum ← sum + the rows times their weights, or without the former `sum`.

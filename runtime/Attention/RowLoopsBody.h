@@ -15,8 +15,8 @@
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Attention/RowLoops.h"
 
-#include <cstddef>
 #include <limits>
+#include <utility>
 #if MESHC_VECTOR_BYTES > 16
 #include <immintrin.h>
 #endif
@@ -122,6 +122,25 @@ MESHC_INLINE float combineLanes(Floats v, Combine combine) {
   return parts[0];
 }
 
+/// Lane i of the result is the sum of a's lanes 2i and 2i + 1; then come b's.
+template <int... i>
+MESHC_INLINE Floats addPairs(Floats a, Floats b,
+                             std::integer_sequence<int, i...>) {
+  return __builtin_shufflevector(a, b, (2 * i)...) +
+         __builtin_shufflevector(a, b, (2 * i + 1)...);
+}
+
+/// Lane i of the result is the sum of all lanes of vectors[i].
+MESHC_INLINE Floats sumLanesOfEach(Floats vectors[lanes]) {
+#pragma clang loop unroll(full)
+  for (int count = lanes / 2; count > 0; count /= 2)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < count; ++i)
+      vectors[i] = addPairs(vectors[2 * i], vectors[2 * i + 1],
+                            std::make_integer_sequence<int, lanes>());
+  return vectors[0];
+}
+
 MESHC_INLINE float sumLanes(Floats v) {
   return combineLanes(v, [](float a, float b) { return a + b; });
 }
@@ -218,13 +237,22 @@ void narrowToHalves(const float *from, int64_t n, float factor, uint16_t *to) {
     to[i + rest] = last[rest];
 }
 
-void widen(uint8_t type, const void *from, int64_t n, float *to) {
-  const auto *halves = static_cast<const uint16_t *>(from);
-  if (type == MESHC_BF16)
-    return widenHalves<true>(halves, n, to);
-  if (type == MESHC_F16)
-    return widenHalves<false>(halves, n, to);
-  __builtin_memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+void copyFloats(const float *from, int64_t n, float *to) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    store(to + i, load(from + i));
+  storePart(to + i, n - i, loadPart(from + i, n - i, 0));
+}
+
+void widen(uint8_t type, const char *from, int64_t rowBytes, int64_t count,
+           int64_t n, float *to, int64_t stride) {
+  for (int64_t row = 0; row < count; ++row, from += rowBytes, to += stride)
+    if (type == MESHC_BF16)
+      widenHalves<true>(reinterpret_cast<const uint16_t *>(from), n, to);
+    else if (type == MESHC_F16)
+      widenHalves<false>(reinterpret_cast<const uint16_t *>(from), n, to);
+    else
+      copyFloats(reinterpret_cast<const float *>(from), n, to);
 }
 
 void narrow(uint8_t type, const float *from, int64_t n, float factor,
@@ -311,40 +339,39 @@ void findSlopes(float *d, const float *p, int64_t n, float inner, float scale) {
   storePart(d + i, rest, loadPart(p + i, rest, 0) * slope * scale);
 }
 
-float sumProducts(const float *a, const float *b, int64_t n) {
-  Floats sum{};
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    sum += load(a + i) * load(b + i);
-  float total = sumLanes(sum);
-  for (; i < n; ++i)
-    total += a[i] * b[i];
-  return total;
+/// sums[i] = the sum of n products of a's and b's rows i.
+MESHC_INLINE void sumProductsOfRows(const float *a, int64_t strideA,
+                                    const float *b, int64_t strideB, int64_t n,
+                                    int64_t count, float *sums) {
+  for (; count > 0; count -= lanes, sums += lanes) {
+    Floats parts[lanes] = {};
+#pragma clang loop unroll(full)
+    for (int q = 0; q < lanes; ++q) {
+      if (q >= count)
+        break;
+      int64_t i = 0;
+      for (; i + lanes <= n; i += lanes)
+        parts[q] += load(a + i) * load(b + i);
+      if (i < n)
+        parts[q] += loadPart(a + i, n - i, 0) * loadPart(b + i, n - i, 0);
+      a += strideA, b += strideB;
+    }
+    Floats totals = sumLanesOfEach(parts);
+    if (count >= lanes)
+      store(sums, totals);
+    else
+      storePart(sums, count, totals);
+  }
+}
+
+void sumProducts(const meshc::runtime::FloatRows &a,
+                 const meshc::runtime::FloatRows &b, float *sums) {
+  sumProductsOfRows(a.data, a.stride, b.data, b.stride, a.width, a.count, sums);
 }
 
 void sumRowProducts(const float *x, const meshc::runtime::FloatRows &rows,
                     float *sums) {
-  constexpr int64_t atOnce = 4;
-  const int64_t n = rows.width, stride = rows.stride;
-  int64_t row = 0;
-  for (; row + atOnce <= rows.count; row += atOnce) {
-    const float *from = rows.data + row * stride;
-    Floats parts[atOnce] = {};
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      Floats factor = load(x + i);
-      for (int64_t q = 0; q < atOnce; ++q)
-        parts[q] += factor * load(from + q * stride + i);
-    }
-    for (int64_t q = 0; q < atOnce; ++q) {
-      float total = sumLanes(parts[q]);
-      for (int64_t rest = i; rest < n; ++rest)
-        total += x[rest] * from[q * stride + rest];
-      sums[row + q] = total;
-    }
-  }
-  for (; row < rows.count; ++row)
-    sums[row] = sumProducts(x, rows.data + row * stride, n);
+  sumProductsOfRows(x, 0, rows.data, rows.stride, rows.width, rows.count, sums);
 }
 
 void addRows(const float *weights, const meshc::runtime::FloatRows &rows,
@@ -363,11 +390,28 @@ void addRows(const float *weights, const meshc::runtime::FloatRows &rows,
     for (int64_t q = 0; q < atOnce; ++q)
       store(sum + i + q * lanes, parts[q]);
   }
-  for (; i < n; ++i) {
-    float total = adds ? sum[i] : 0.0f;
-    for (int64_t row = 0; row < rows.count; ++row)
-      total += weights[row] * rows.data[row * rows.stride + i];
-    sum[i] = total;
+  // Of few columns, several rows at once.
+  for (; i < n; i += lanes) {
+    const int64_t columns = n - i < lanes ? n - i : lanes;
+    auto loadColumns =
+        [columns](const float *from) __attribute__((always_inline)) {
+          return columns == lanes ? load(from) : loadPart(from, columns, 0);
+        };
+    Floats parts[atOnce] = {};
+    const float *from = rows.data + i;
+    int64_t row = 0;
+    for (; row + atOnce <= rows.count; row += atOnce)
+      for (int64_t q = 0; q < atOnce; ++q, from += rows.stride)
+        parts[q] += weights[row + q] * loadColumns(from);
+    for (; row < rows.count; ++row, from += rows.stride)
+      parts[0] += weights[row] * loadColumns(from);
+    Floats total = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    if (adds)
+      total += loadColumns(sum + i);
+    if (columns == lanes)
+      store(sum + i, total);
+    else
+      storePart(sum + i, columns, total);
   }
 }
 

@@ -65,7 +65,8 @@ TEST_F(Loops, sixteenBits) {
       for (size_t i = 0; i < halves.size(); ++i)
         halves[i] = static_cast<uint16_t>(i);
       std::vector<float> floats(halves.size());
-      loops->widen(type, halves.data(), 65536, floats.data());
+      loops->widen(type, reinterpret_cast<const char *>(halves.data()), 0, 1,
+                   65536, floats.data(), 0);
       for (int64_t i = 0; i < 65536; ++i)
         ASSERT_EQ(bitsFromFloat(floats[i]),
                   bitsFromFloat(loadElement(type, halves.data(), i)))
@@ -92,8 +93,9 @@ TEST_F(Loops, rows) {
   std::normal_distribution<float> normal;
   for (const RowLoops *loops : all)
     for (int64_t n = 1; n < 70; ++n) {
-      const int64_t count = n % 7, stride = n + 3;
-      std::vector<float> data(7 * stride), x(n), weights(7), sums(7), sum(n, 2);
+      const int64_t most = 37, count = n * 5 % (most + 1), stride = n + 3;
+      std::vector<float> data(most * stride), x(n), weights(most),
+          sums(most, 3), sum(n, 2);
       for (std::vector<float> *values : {&data, &x, &weights})
         for (float &value : *values)
           value = normal(random);
@@ -104,6 +106,22 @@ TEST_F(Loops, rows) {
         for (int64_t j = 0; j < n; ++j)
           wanted += double(x[j]) * data[i * stride + j];
         EXPECT_NEAR(sums[i], wanted, 1e-5);
+      }
+      for (int64_t i = count; i < most; ++i)
+        EXPECT_EQ(sums[i], 3);
+      std::vector<float> copy(most * (n + 1), 5);
+      loops->widen(MESHC_F32, reinterpret_cast<const char *>(data.data()),
+                   stride * 4, count, n, copy.data(), n + 1);
+      for (int64_t i = 0; i < most; ++i)
+        for (int64_t j = 0; j <= n; ++j)
+          EXPECT_EQ(copy[i * (n + 1) + j],
+                    i < count && j < n ? data[i * stride + j] : 5);
+      loops->sumProducts(rows, {copy.data(), n + 1, count, n}, sums.data());
+      for (int64_t i = 0; i < count; ++i) {
+        double wanted = 0;
+        for (int64_t j = 0; j < n; ++j)
+          wanted += std::pow(double(data[i * stride + j]), 2);
+        EXPECT_NEAR(sums[i], wanted, 1e-4);
       }
       bool adds = n % 2 == 0;
       loops->addRows(weights.data(), rows, adds, sum.data());
