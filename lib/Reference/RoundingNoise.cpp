@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/RoundingNoise.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
 #include <cmath>
 
@@ -138,16 +139,17 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
 
 SmallVector<unsigned> getRunCounts(func::FuncOp function) {
   // A few seconds of the interpreter's time.
-  constexpr int64_t mostElements = 50'000'000;
-  int64_t elements = 1;
-  function.walk([&](Operation *op) {
+  constexpr double most = 50e6;
+  double work = 1;
+  function.walk([&](nd::NamedOpInterface op) {
+    double elements = op.getCost().flops;
     for (Type type : op->getResultTypes())
-      if (auto tensor = dyn_cast<nd::TensorType>(type))
-        elements += tensor.getElementCount();
+      elements += cast<nd::TensorType>(type).getElementCount();
+    work += elements * static_cast<double>(nd::countRuns(op));
   });
   SmallVector<unsigned> counts = {3, 10, 40};
   for (unsigned more : {200, 1000})
-    if (more <= mostElements / elements)
+    if (more * work <= most)
       counts.push_back(more);
   return counts;
 }

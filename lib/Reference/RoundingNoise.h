@@ -57,9 +57,9 @@ private:
 };
 
 /// After how many runs with random errors to ask whether they explain what
-/// differs; ascending. The more entries nearly tie for a maximum, the fewer
-/// runs show a given one as the maximum: of `function`s with few elements,
-/// which run fast, many runs are made.
+/// differs; ascending. The more entries nearly tie for a maximum, the more runs
+/// it takes until each has been the maximum. Small functions run fast, so they
+/// get more runs.
 llvm::SmallVector<unsigned> getRunCounts(mlir::func::FuncOp function);
 
 } // namespace meshc::reference

@@ -241,7 +241,8 @@ void copyFloats(const float *from, int64_t n, float *to) {
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
     store(to + i, load(from + i));
-  storePart(to + i, n - i, loadPart(from + i, n - i, 0));
+  if (i < n)
+    storePart(to + i, n - i, loadPart(from + i, n - i, 0));
 }
 
 void widen(uint8_t type, const char *from, int64_t rowBytes, int64_t count,

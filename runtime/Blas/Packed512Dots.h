@@ -92,13 +92,13 @@ void multiplyDotTile(const ThinSums &dots, int64_t t, int64_t l) {
     sum = _mm512_setzero_ps();
   const float *rows = dots.thin + t * dots.thinStride;
   const char *columns = dots.large + l * dots.largeStride;
-  if (dots.rowsAtOnce == 1) {
+  if (thin == 1 && dots.rowsAtOnce == 1) {
 #pragma clang loop unroll(full)
-    for (int l = 0; l < large; ++l) {
-      __m512 sum[1] = {sums[l]};
+    for (int row = 0; row < large; ++row) {
+      __m512 sum[1] = {sums[row]};
       addAllDots<Arithmetic, 1, 1>(sum, dots, rows,
-                                   columns + l * dots.largeStride);
-      sums[l] = sum[0];
+                                   columns + row * dots.largeStride);
+      sums[row] = sum[0];
     }
   } else {
     addAllDots<Arithmetic, thin, large>(sums, dots, rows, columns);

@@ -26,7 +26,8 @@ struct Matrices {
   int64_t m, n, k;
   bool accumulate;
   bool readsA = false, readsB = false; ///< as they lie, unpacked
-  bool waitsForB = false;              ///< read from memory, for so few rows
+  /// B comes from memory, and C has too few rows to hide that.
+  bool waitsForB = false;
 
   /// The transposed product: C' = B' A'.
   void swap() {
@@ -137,9 +138,6 @@ void Matrices::chooseForms(const PackedKernel &kernel) {
   int64_t rowsPerB = kernel.readsA ? 10 * maxRows : 2 * maxRows;
   readsB = b.across == 1 &&
            (m <= rowsPerB || (kernel.readsA && m <= 1024 && isDense(b.along)));
-  constexpr int64_t cachesOfCore = 1 << 20;
-  waitsForB = readsB && kernel.readsA && m <= 2 * maxRows &&
-              n * k * bytes > cachesOfCore;
 }
 
 Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
@@ -150,7 +148,8 @@ Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
   blocks.rows = kernel.anyRows ? divideUp(matrices.m, tiles) : kernel.maxRows;
   tiles = divideUp(matrices.m, blocks.rows);
   int64_t units = divideUp(matrices.k, kernel.unitElements);
-  // Longer walks along k are fetched later, and C then stays in the caches.
+  // The processor fetches short walks along k better, and C stays in the caches
+  // between them.
   int64_t depth = matrices.waitsForB ? 16 : kernel.depth;
   int64_t panelColumns = matrices.waitsForB ? 1024 : kernel.panelColumns;
   int64_t step = divideUp(divideUp(units, divideUp(units, depth)), 8) * 8;
@@ -320,6 +319,9 @@ static Matrices describe(const PackedKernel &kernel, const MeshcGemm &gemm,
       gemm.accumulate != 0};
   if (kernel.readsB)
     matrices.chooseForms(kernel);
+  matrices.waitsForB = gemm.batch == 1 && matrices.readsB && kernel.readsA &&
+                       matrices.m <= 2 * kernel.maxRows &&
+                       matrices.n * matrices.k * bytes > cachesOfCore;
   return matrices;
 }
 
@@ -398,11 +400,13 @@ bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
     call.shareEntries();
     return true;
   }
-  // With more threads than scratch memory is planned for, parts would be cut
-  // into small blocks. Threads would wait for each other for each short block.
-  if (gemm.batch == 1 && team > 1 &&
-      (team <= MESHC_PACKED_THREADS || call.entry(0).waitsForB) &&
-      std::max(gemm.m, gemm.n) >= team * partColumns && call.fits(1, team)) {
+  // Each thread's part needs scratch memory of its own, which is planned for a
+  // few threads. A product that waits for B packs none of it, and its blocks
+  // are too short to wait for each other.
+  bool suitsParts = team <= MESHC_PACKED_THREADS &&
+                    std::max(gemm.m, gemm.n) >= team * partColumns;
+  if (gemm.batch == 1 && team > 1 && (suitsParts || call.entry(0).waitsForB) &&
+      call.fits(1, team)) {
     call.shareParts();
     return true;
   }

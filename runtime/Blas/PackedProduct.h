@@ -71,7 +71,8 @@ struct ThinSums {
   int64_t thinStep, largeStep;
   bool adds; ///< to what C holds
   /// How many rows of the large matrix, as it lies in memory, are read side by
-  /// side. At most as many as a kernel has registers for, or 1.
+  /// side. For dot products 1 means one at a time; otherwise the kernel
+  /// chooses.
   int64_t rowsAtOnce;
 };
 
@@ -121,6 +122,9 @@ const PackedKernel &avx512WidenedKernel(); ///< converts bf16 to f32
 /// The kernel for f32 that this processor runs best: the first of those for
 /// AVX-512 and AVX2 that it has, or the plain one.
 const PackedKernel &f32Kernel();
+
+/// A matrix of more bytes comes from memory, not from the caches of a core.
+constexpr int64_t cachesOfCore = 1 << 20;
 
 /// Runs a product whose C is f32 on the rank's threads. False, with C
 /// untouched, if the scratch memory is too small.

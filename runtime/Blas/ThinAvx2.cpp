@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <immintrin.h>
-#include <utility>
 
 using namespace meshc::runtime;
 
@@ -127,14 +126,14 @@ struct Bf16 {
 };
 
 /// Adds the rows of the large matrix from `p` on, `count` of them, times the
-/// elements of `thin` rows from `t` on, to C at columns `l` and following; in
-/// the last, partial vector to `columns` of them.
+/// elements of the `thin` rows, to C at columns `l` and following; in the last,
+/// partial vector to `columns` of them.
 template <typename Element, bool isPartial, int thin, int vectors>
 MESHC_AVX2 inline __attribute__((always_inline)) void
-addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
+addRows(const ThinSums &sums, int64_t l, int64_t p, int64_t count,
         int64_t columns = lanes) {
   const __m256i mask = firstLanes(columns);
-  float *c = sums.c + t * sums.thinStep + l;
+  float *c = sums.c + l;
   __m256 results[thin][vectors];
   bool adds = sums.adds || p > 0;
 #pragma clang loop unroll(full)
@@ -145,7 +144,7 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
                       : isPartial
                           ? _mm256_maskload_ps(c + i * sums.thinStep, mask)
                           : _mm256_loadu_ps(c + i * sums.thinStep + v * lanes);
-  const float *factors = sums.thin + t * sums.thinStride + p;
+  const float *factors = sums.thin + p;
   const char *row = sums.large + l * Element::bytes + p * sums.alongStride;
   for (int64_t q = 0; q < count; ++q, row += sums.alongStride) {
     __m256 values[thin];
@@ -174,30 +173,19 @@ addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
     }
 }
 
-/// The same for all columns from `begin` to `end`, and k from `p` on.
+/// All columns, and all of k.
 template <typename Element, int thin>
-MESHC_AVX2 void addAllRows(const ThinSums &sums, int64_t t, int64_t begin,
-                           int64_t end, int64_t p) {
+MESHC_AVX2 void addAllRows(const ThinSums &sums) {
   constexpr int vectors = vectorsOf[thin];
-  int64_t count = std::min(sums.rowsAtOnce, sums.depth - p);
-  for (; begin + vectors * lanes <= end; begin += vectors * lanes)
-    addRows<Element, false, thin, vectors>(sums, t, begin, p, count);
-  for (; begin + lanes <= end; begin += lanes)
-    addRows<Element, false, thin, 1>(sums, t, begin, p, count);
-  if (begin < end)
-    addRows<Element, true, thin, 1>(sums, t, begin, p, count, end - begin);
-}
-
-/// Calls `function(rows)(sums, first, …)` for parts of the thin rows, nearly
-/// equal and of at most maxThin.
-template <typename Functions, typename... Arguments>
-void forEachPart(const ThinSums &sums, const Functions &functions,
-                 Arguments... arguments) {
-  int64_t parts = (sums.thinRows + maxThin - 1) / maxThin;
-  for (int64_t part = 0; part < parts; ++part) {
-    int64_t begin = sums.thinRows * part / parts;
-    int64_t rows = sums.thinRows * (part + 1) / parts - begin;
-    functions[rows - 1](sums, begin, arguments...);
+  const int64_t end = sums.largeRows;
+  for (int64_t p = 0; p < sums.depth; p += sums.rowsAtOnce) {
+    int64_t count = std::min(sums.rowsAtOnce, sums.depth - p), l = 0;
+    for (; l + vectors * lanes <= end; l += vectors * lanes)
+      addRows<Element, false, thin, vectors>(sums, l, p, count);
+    for (; l + lanes <= end; l += lanes)
+      addRows<Element, false, thin, 1>(sums, l, p, count);
+    if (l < end)
+      addRows<Element, true, thin, 1>(sums, l, p, count, end - l);
   }
 }
 
@@ -208,22 +196,23 @@ void meshc::runtime::multiplyDotsAvx2(const ThinSums &sums) {
                                        int64_t) = {
       multiplyDotRows<1>, multiplyDotRows<2>, multiplyDotRows<3>,
       multiplyDotRows<4>};
-  // All parts use a few large rows before the next ones are loaded.
-  int64_t step = sums.thinRows > maxThin ? largeRowsOf[2] : sums.largeRows;
+  // Parts of the thin rows, nearly equal, use a few large rows before the next
+  // ones are loaded.
+  int64_t parts = (sums.thinRows + maxThin - 1) / maxThin;
+  int64_t step = parts > 1 ? largeRowsOf[2] : sums.largeRows;
   for (int64_t l = 0; l < sums.largeRows; l += step)
-    forEachPart(sums, functions, l, std::min(l + step, sums.largeRows));
+    for (int64_t part = 0; part < parts; ++part) {
+      int64_t begin = sums.thinRows * part / parts;
+      int64_t rows = sums.thinRows * (part + 1) / parts - begin;
+      functions[rows - 1](sums, begin, l, std::min(l + step, sums.largeRows));
+    }
 }
 
 template <typename Element> static void multiplyAcross(const ThinSums &sums) {
-  static constexpr void (*functions[])(const ThinSums &, int64_t, int64_t,
-                                       int64_t, int64_t) = {
+  static constexpr void (*functions[])(const ThinSums &) = {
       addAllRows<Element, 1>, addAllRows<Element, 2>, addAllRows<Element, 3>,
       addAllRows<Element, 4>};
-  // All parts use a few columns of the large rows before the next ones.
-  const int64_t step = sums.thinRows > maxThin ? 384 : sums.largeRows;
-  for (int64_t p = 0; p < sums.depth; p += sums.rowsAtOnce)
-    for (int64_t l = 0; l < sums.largeRows; l += step)
-      forEachPart(sums, functions, l, std::min(l + step, sums.largeRows), p);
+  functions[sums.thinRows - 1](sums);
 }
 
 void meshc::runtime::multiplyAcrossAvx2(const ThinSums &sums) {

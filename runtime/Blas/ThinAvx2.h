@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Private to this folder: functions of the kernel for AVX2 (PackedKernel).
+/// Private to this folder: functions of kernels (PackedKernel) for AVX2. Those
+/// for AVX-512 take some of them, too.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_BLAS_THINAVX2_H
@@ -19,10 +20,10 @@
 
 namespace meshc::runtime {
 
-/// PackedKernel::multiplyDots and ::multiplyAcross, the latter for a large
-/// matrix of f32 or of bf16; kernels for AVX-512 use it, too, since memory or
-/// the stores of C are the limit. The order in which a sum is
-/// added does not depend on which rows are computed together.
+/// PackedKernel::multiplyDots and ::multiplyAcross. The large matrix of sums
+/// across is of f32 or of bf16. Kernels for AVX-512 take these, too: memory or
+/// the stores of C are the limit. The order in which a sum is added does not
+/// depend on which rows are computed together.
 MESHC_AVX2 void multiplyDotsAvx2(const ThinSums &sums);
 MESHC_AVX2 void multiplyAcrossAvx2(const ThinSums &sums);
 MESHC_AVX2 void multiplyAcrossBf16Avx2(const ThinSums &sums);

@@ -64,18 +64,16 @@ struct ThinProduct {
   }
   /// Whether the large matrix exceeds the caches of a core.
   bool comesFromMemory() const {
-    return largeRows * k * large.elementBytes > 1 << 20;
+    return largeRows * k * large.elementBytes > cachesOfCore;
   }
-  /// Whether nothing lies between the elements that the sums read.
+  /// Of a matrix that lies across: whether nothing lies between its rows.
   bool isStream(const ThinSums &sums) const {
-    int64_t rowBytes =
-        large.elementBytes * (large.along == 1 ? sums.depth : sums.largeRows);
-    return rowBytes == std::max(sums.largeStride, sums.alongStride);
+    return large.elementBytes * sums.largeRows == sums.alongStride;
   }
   /// ThinSums::rowsAtOnce. The more, the fewer loads of thin rows or of C. But
   /// processors fetch one stream from memory ahead, and of several, with parts
   /// of a few hundred bytes, not all. So a single row takes one at a time, if
-  /// it stays in the first-level cache.
+  /// its row of C stays in the first-level cache.
   int64_t getRowsAtOnce(const ThinSums &sums) const {
     constexpr int64_t longest = 4096;
     if (comesFromMemory() && thinRows == 1 &&
@@ -136,7 +134,8 @@ namespace {
 /// parts that does not depend on theirs: each sum has the same bits.
 struct StreamProduct {
   static constexpr int64_t parts = 8;
-  static constexpr int64_t mostColumns = 8192; ///< parts of others are long
+  /// Threads share the columns of wider ones, whose parts are long enough.
+  static constexpr int64_t mostColumns = 8192;
 
   const ThinProduct &product;
   const MeshcGemm &gemm;

@@ -70,9 +70,11 @@ static std::string describeRepeated(const CLI::Option &option,
          "; give it once";
 }
 
-/// One line.
+/// The text on one line.
 static std::string joinLines(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (char &c : text)
+    if (c == '\n' || c == '\r')
+      c = ' ';
   return text;
 }
 
@@ -101,10 +103,10 @@ std::string meshc::runtime::describeParseError(const CLI::App &app,
   std::string text = describeUnknown(app);
   if (!text.empty())
     return text;
+  text = rephrase(app, error.what());
+  if (!text.empty())
+    return text;
   text = joinLines(error.what());
-  const std::string rephrased = rephrase(app, text);
-  if (!rephrased.empty())
-    return rephrased;
   if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
     text[0] = static_cast<char>(std::tolower(text[0]));
   static const std::regex option("(^|[ ,])(--?[a-z][a-z-]*)");

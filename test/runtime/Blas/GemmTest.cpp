@@ -186,17 +186,17 @@ TEST(Gemm, thinProducts) {
 /// gaps. Threads then add up parts of k, of which there are always as many.
 TEST(Gemm, thinProductsFromMemory) {
   std::mt19937 random(9);
-  const int64_t sizes[][2] = {
-      {1100, 500}, {4500, 150}, {301, 2300}, {260, 4200}};
+  const int64_t sizes[][2] = {{1100, 500}, {4500, 150}, {301, 2300},
+                              {260, 4200}, {9000, 70},  {5300, 60}};
   for (auto [wide, k] : sizes)
     for (int64_t rows : {1, 2, 4})
       for (int64_t padding : {0, 1})
         for (bool along : {false, true})
           for (bool isWide : {false, true}) {
             MeshcGemm gemm =
-                isWide ? shape(rows, wide, k, false, along, 1, padding)
+                isWide ? shape(rows, wide, k, rows == 2, along, 1, padding)
                        : shape(wide, rows, k, !along, padding == 0, 1, padding);
-            gemm.accumulate = isWide == along;
+            gemm.accumulate = (isWide == along) != (rows == 2);
             for (const char *name : {"packed", "packed512", "packedbf16"}) {
               gemm.type =
                   name == std::string("packedbf16") ? MESHC_BF16 : MESHC_F32;
@@ -360,7 +360,7 @@ TEST(Gemm, kernelsForBf16) {
     }
 }
 
-/// A sum is computed by one thread in one order.
+/// The order of a sum does not depend on the number of threads.
 TEST(Gemm, bitsDoNotDependOnThreads) {
   std::mt19937 random(10);
   for (uint8_t type : {MESHC_F32, MESHC_BF16})
@@ -368,8 +368,10 @@ TEST(Gemm, bitsDoNotDependOnThreads) {
       for (MeshcGemm gemm : {shape(300, 200, 700, true, false, 1, 0),
                              shape(150, 270, 280, false, false, 1, 1),
                              shape(8, 190, 1100, false, true, 1, 0),
+                             // Few rows times a matrix from memory.
                              shape(9, 1100, 300, false, false, 1, 0),
-                             shape(400, 20, 900, true, true, 1, 3),
+                             shape(400, 10, 900, true, true, 1, 3),
+                             shape(15, 40, 9000, false, false, 1, 1),
                              shape(190, 10, 300, false, false, 1, 0),
                              shape(100, 120, 10, false, true, 1, 0),
                              shape(60, 50, 70, false, true, 9, 0)}) {
