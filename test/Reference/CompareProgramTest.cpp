@@ -253,18 +253,27 @@ TEST_F(Noise, RoundsToTheTypeOfTheResult) {
 
 /// As many runs as a few seconds allow, and 40 in any case.
 TEST_F(CompareProgram, RunsSmallFunctionsMoreOften) {
-  auto countRuns = [&](StringRef size) {
-    std::string type = ("!nd.tensor<f32, [a = " + size + "]>").str();
-    auto module = parseSourceString<ModuleOp>(
-        "func.func @f(%x: " + type + ") -> " + type +
-            " {\n  %y = nd.exp %x : (" + type + ") -> " + type +
-            "\n  return %y : " + type + "\n}",
-        &context);
+  auto countRuns = [&](StringRef size, StringRef body) {
+    std::string text =
+        ("!t = !nd.tensor<f32, [a = " + size +
+         "]>\nfunc.func @f(%x: !t) -> !t {\n" + body + "  return %y : !t\n}\n")
+            .str();
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << errors;
     return getRunCounts(*module->getOps<func::FuncOp>().begin());
   };
-  EXPECT_EQ(countRuns("100"), (SmallVector<unsigned>{3, 10, 40, 200, 1000}));
-  EXPECT_EQ(countRuns("100000"), (SmallVector<unsigned>{3, 10, 40, 200}));
-  EXPECT_EQ(countRuns("10000000"), (SmallVector<unsigned>{3, 10, 40}));
+  StringRef once = "  %y = nd.exp %x : (!t) -> !t\n";
+  StringRef inLoop = R"(  %y = nd.scan "n" 1000 carried(%x : !t) -> !t {
+  ^bb0(%c: !t):
+    %e = nd.exp %c : (!t) -> !t
+    nd.yield %e : !t
+  }
+)";
+  EXPECT_EQ(countRuns("100", once),
+            (SmallVector<unsigned>{3, 10, 40, 200, 1000}));
+  EXPECT_EQ(countRuns("100000", once), (SmallVector<unsigned>{3, 10, 40, 200}));
+  EXPECT_EQ(countRuns("10000000", once), (SmallVector<unsigned>{3, 10, 40}));
+  EXPECT_EQ(countRuns("100", inLoop), (SmallVector<unsigned>{3, 10, 40, 200}));
 }
 
 } // namespace
