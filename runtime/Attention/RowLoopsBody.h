@@ -122,7 +122,7 @@ MESHC_INLINE float combineLanes(Floats v, Combine combine) {
   return parts[0];
 }
 
-/// Lane i of the result is the sum of a's lanes 2i and 2i + 1; then come b's.
+/// The sums of neighbouring lanes, first those of a and then those of b.
 template <int... i>
 MESHC_INLINE Floats addPairs(Floats a, Floats b,
                              std::integer_sequence<int, i...>) {
@@ -391,7 +391,7 @@ void addRows(const float *weights, const meshc::runtime::FloatRows &rows,
     for (int64_t q = 0; q < atOnce; ++q)
       store(sum + i + q * lanes, parts[q]);
   }
-  // Of few columns, several rows at once.
+  // For few columns, sums of several rows do not wait for each other.
   for (; i < n; i += lanes) {
     const int64_t columns = n - i < lanes ? n - i : lanes;
     auto loadColumns =

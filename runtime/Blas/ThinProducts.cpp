@@ -9,9 +9,9 @@
 /// Products C = A B of a thin matrix (few rows or columns) and a large one. The
 /// large matrix is read once, as it lies: by dot products where it is
 /// contiguous along k, and otherwise by adding multiples of its rows to C. The
-/// thin matrix is copied if it is not contiguous along k or not f32. Where
-/// there is one thin row, as in generation, memory is the limit: the order of
-/// reading is that in which memory is fastest
+/// thin matrix is copied if it is not contiguous along k or not f32. Memory is
+/// the limit where there is one thin row, as in generation. So large matrices
+/// are read in the order in which memory is fastest
 /// (docs/rationale/matrix-products.md).
 ///
 //===----------------------------------------------------------------------===//
@@ -25,6 +25,12 @@
 using namespace meshc::runtime;
 
 namespace {
+
+/// The thin rows from some element of k on, in f32.
+struct ThinRows {
+  const float *data;
+  int64_t stride;
+};
 
 /// The thin matrix and the large one. Rows of either are rows of A or columns
 /// of B.
@@ -66,38 +72,40 @@ struct ThinProduct {
   bool comesFromMemory() const {
     return largeRows * k * large.elementBytes > cachesOfCore;
   }
-  /// Of a matrix that lies across: whether nothing lies between its rows.
-  bool isStream(const ThinSums &sums) const {
-    return large.elementBytes * sums.largeRows == sums.alongStride;
-  }
-  /// ThinSums::rowsAtOnce. The more, the fewer loads of thin rows or of C. But
-  /// processors fetch one stream from memory ahead, and of several, with parts
-  /// of a few hundred bytes, not all. So a single row takes one at a time, if
-  /// its row of C stays in the first-level cache.
-  int64_t getRowsAtOnce(const ThinSums &sums) const {
+  /// Of a large matrix that lies across: whether `columns` of them have no gaps
+  /// between one element of k and the next.
+  bool isStream(int64_t columns) const { return large.along == columns; }
+  /// ThinSums::rowsAtOnce. With more rows, C or the thin rows are loaded less
+  /// often. But processors fetch only one stream well ahead from memory. So a
+  /// single thin row takes one row at a time, if its row of C stays in the
+  /// first-level cache.
+  int64_t getRowsAtOnce(int64_t columns) const {
     constexpr int64_t longest = 4096;
     if (comesFromMemory() && thinRows == 1 &&
-        (large.along == 1 || (sums.largeRows <= longest && isStream(sums))))
+        (large.along == 1 || (columns <= longest && isStream(columns))))
       return 1;
-    return sums.largeRows <= 1024 && !comesFromMemory() ? 32 : 8;
+    return columns <= 1024 && !comesFromMemory() ? 32 : 8;
   }
-  /// The sums over elements `first` to `first + depth`, for rows `begin` to
-  /// `end` of the large matrix.
-  ThinSums part(int64_t first, int64_t depth, const float *copy, int64_t begin,
-                int64_t end) const {
+  /// The thin rows as they lie.
+  ThinRows rowsFrom(int64_t first) const {
+    return {reinterpret_cast<const float *>(thin.from(0, first).data),
+            thin.across};
+  }
+  /// The sums over elements `first` to `first + depth`, from which on `rows`
+  /// are, for rows `begin` to `end` of the large matrix.
+  ThinSums part(int64_t first, int64_t depth, const ThinRows &rows,
+                int64_t begin, int64_t end) const {
     ThinSums sums;
-    sums.thin = copies
-                    ? copy
-                    : reinterpret_cast<const float *>(thin.from(0, first).data);
+    sums.thin = rows.data;
     sums.thinRows = thinRows;
-    sums.thinStride = copies ? depth : thin.across;
+    sums.thinStride = rows.stride;
     sums.large = large.from(begin, first).data;
     sums.largeRows = end - begin;
     sums.largeStride = large.across * large.elementBytes;
     sums.alongStride = large.along * large.elementBytes;
     sums.depth = depth;
     sums.thinStep = thinStep, sums.largeStep = largeStep;
-    sums.rowsAtOnce = getRowsAtOnce(sums);
+    sums.rowsAtOnce = getRowsAtOnce(sums.largeRows);
     return sums;
   }
 };
@@ -128,10 +136,11 @@ bool meshc::runtime::suitsThinProduct(const PackedKernel &kernel,
 
 namespace {
 
-/// A product whose large matrix lies across, without gaps, in memory. Threads
-/// that shared its columns would each read many short parts of rows, which
-/// processors fetch less well than one stream. So they share k, in a number of
-/// parts that does not depend on theirs: each sum has the same bits.
+/// A product whose large matrix comes from memory and lies across, without
+/// gaps. Threads that shared its columns would each read many short parts of
+/// rows, which processors fetch less well than one stream. So they share k. The
+/// number of parts does not depend on that of the threads, so each sum has the
+/// same bits.
 struct StreamProduct {
   static constexpr int64_t parts = 8;
   /// Threads share the columns of wider ones, whose parts are long enough.
@@ -141,29 +150,26 @@ struct StreamProduct {
   const MeshcGemm &gemm;
   void (*function)(const ThinSums &);
   float *c;
-  GemmScratch scratch; ///< sums of all parts but the first, copied thin rows
+  /// For the sums of all parts but the first, and a copy of the thin rows.
+  GemmScratch scratch;
 
   bool isPossible() const {
     if (product.largeRows > mostColumns || gemm.k < 64)
       return false;
     int64_t floats =
         (parts - 1) * size() + (product.copies ? product.thinRows * gemm.k : 0);
-    return product.comesFromMemory() &&
-           product.isStream(
-               product.part(0, gemm.k, nullptr, 0, product.largeRows)) &&
+    return product.comesFromMemory() && product.isStream(product.largeRows) &&
            floats * 4 <= scratch.bytes;
   }
   /// One part of k, in one of some ranges of columns.
   void multiply(int64_t part, int64_t range, int64_t ranges) const {
     int64_t first = gemm.k * part / parts;
     int64_t begin = product.largeRows * range / ranges;
+    ThinRows rows = product.copies ? ThinRows{sumsOf(parts) + first, gemm.k}
+                                   : product.rowsFrom(first);
     ThinSums sums =
-        product.part(first, gemm.k * (part + 1) / parts - first, nullptr, begin,
+        product.part(first, gemm.k * (part + 1) / parts - first, rows, begin,
                      product.largeRows * (range + 1) / ranges);
-    if (product.copies) {
-      sums.thin = sumsOf(parts) + first;
-      sums.thinStride = gemm.k;
-    }
     sums.c = c + begin;
     sums.adds = gemm.accumulate;
     if (part > 0) {
@@ -232,8 +238,10 @@ bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
   bool isSmall = gemm.m * gemm.n * gemm.k <= MESHC_PACKED_FEW_SUMS;
   int64_t grain = isSmall ? product.largeRows : 16;
   auto run = [&](int64_t p, int64_t begin, int64_t end) {
-    ThinSums sums =
-        product.part(p, std::min(step, gemm.k - p), copy, begin, end);
+    int64_t depth = std::min(step, gemm.k - p);
+    ThinRows rows =
+        product.copies ? ThinRows{copy, depth} : product.rowsFrom(p);
+    ThinSums sums = product.part(p, depth, rows, begin, end);
     sums.c = c + begin * sums.largeStep;
     sums.adds = gemm.accumulate || p > 0;
     function(sums);

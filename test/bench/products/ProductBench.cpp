@@ -10,9 +10,9 @@
 /// that take turns, as the table of docs/rationale/matrix-products.md. The
 /// figure in parentheses is the median over the rounds of (time of the last
 /// implementation / time of this one): it stays right while other programs
-/// use the machine. A product of few rows takes another large B each time, as
-/// a generation reads all weights for a token: B comes from memory. GB/s of B
-/// are printed, too.
+/// use the machine. A product of few rows takes another B each time if B is
+/// large. So B comes from memory, as weights do when a token is generated. Its
+/// GB/s are printed, too.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"

@@ -182,8 +182,8 @@ TEST(Gemm, thinProducts) {
           }
 }
 
-/// Matrices that exceed the caches are read as one stream where they have no
-/// gaps. Threads then add up parts of k, of which there are always as many.
+/// Matrices that exceed the caches are read as one stream if they have no gaps.
+/// Threads share k then, always in the same number of parts.
 TEST(Gemm, thinProductsFromMemory) {
   std::mt19937 random(9);
   const int64_t sizes[][2] = {{1100, 500}, {4500, 150}, {301, 2300},
