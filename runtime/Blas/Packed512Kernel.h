@@ -30,9 +30,6 @@ namespace {
 
 constexpr int64_t maxTileRows = 14, tileColumns = 32, lanes = 16;
 
-/// Units of k from which on C is fetched ahead.
-constexpr int64_t longSum = 32;
-
 /// The first `count` lanes; none below 1, all from 16 on.
 inline __mmask16 firstLanes(int64_t count) {
   return count >= lanes ? 0xffff : count <= 0 ? 0 : (1u << count) - 1;
@@ -182,18 +179,45 @@ enum class Form {
   Rows   ///< each row lies along k
 };
 
-/// Fetches columns of B some units of k before they are used: the processor
-/// does not foresee a walk along k with long steps. Addresses behind B do no
-/// harm.
-template <int vectors>
-inline __attribute__((always_inline)) void prefetchUnit(const TileProduct &tile,
-                                                        const char *b) {
-  constexpr int64_t ahead = 8;
-  auto address = reinterpret_cast<uintptr_t>(b) +
-                 static_cast<uintptr_t>(ahead * tile.alongB);
-  for (int v = 0; v < vectors; ++v)
-    _mm_prefetch(reinterpret_cast<const char *>(address + v * 64u),
+/// Fetches cache lines ahead of their use, `lines` of them from `bytes` beyond
+/// `from` on. Addresses behind a matrix do no harm.
+template <int lines>
+inline __attribute__((always_inline)) void fetch(const void *from,
+                                                 int64_t bytes) {
+  auto address =
+      reinterpret_cast<uintptr_t>(from) + static_cast<uintptr_t>(bytes);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < lines; ++i)
+    _mm_prefetch(reinterpret_cast<const char *>(address + i * 64u),
                  _MM_HINT_T0);
+}
+
+/// Fetches columns of B some units of k before they are used: the processor
+/// does not foresee a walk along k with long steps.
+template <int vectors>
+inline __attribute__((always_inline)) void fetchUnit(const TileProduct &tile,
+                                                     const char *b) {
+  constexpr int64_t ahead = 32; // 900 cycles of sums, some accesses to memory
+  fetch<vectors>(b, ahead * tile.alongB);
+}
+
+/// Fetches a row of the tile of C, where the sums go in the end. One row at a
+/// time: while the fetches of a whole tile are under way, B waits.
+template <int rows, int vectors>
+inline __attribute__((always_inline)) void fetchRowOfC(const TileProduct &tile,
+                                                       int64_t row) {
+  fetch<vectors>(tile.c, (row < rows ? row : rows - 1) * tile.rowStride * 4);
+}
+
+/// Fetches the rows of A that the next strip reads along k: 16 rows, four of
+/// them every four units of k, so that each line is fetched once.
+template <int rows>
+inline __attribute__((always_inline)) void
+fetchNextStrip(const TileProduct &tile, int64_t p) {
+  const int64_t row = rows + p % 16, unit = p / 16 * 16;
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 4; ++i)
+    fetch<1>(tile.a, ((row + i) * tile.acrossA + unit) * 4);
 }
 
 template <int rows, int vectors> using Sums = __m512[rows][vectors];
@@ -224,15 +248,18 @@ addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
   const char *b = tile.b;
 #pragma clang loop unroll_count(2)
   for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB) {
-    prefetchUnit<vectors>(tile, b);
+    fetchRowOfC<rows, vectors>(tile, p);
+    fetchUnit<vectors>(tile, b);
     addUnit<Arithmetic, isMasked, rows, vectors>(sums, b, masks,
                                                  [&](int i) { return a[i]; });
   }
 }
 
 /// The sums of a tile whose rows of A lie along k. One pointer for three rows:
-/// the processor computes the other two addresses.
-template <typename Arithmetic, bool isMasked, int rows, int vectors>
+/// the processor computes the other two addresses. isFirst: the first tile of a
+/// strip.
+template <typename Arithmetic, bool isMasked, bool isFirst, int rows,
+          int vectors>
 inline __attribute__((always_inline)) void
 addRows(Sums<rows, vectors> &sums, const TileProduct &tile,
         const __mmask16 (&masks)[vectors]) {
@@ -249,6 +276,9 @@ addRows(Sums<rows, vectors> &sums, const TileProduct &tile,
 #pragma clang loop unroll(full)
     for (int g = 0; g < groups; ++g)
       asm("" : "+r"(a[g]));
+    fetchRowOfC<rows, vectors>(tile, p / atOnce);
+    if (isFirst)
+      fetchNextStrip<rows>(tile, p);
 #pragma clang loop unroll(full)
     for (int q = 0; q < atOnce; ++q, b += tile.alongB)
       addUnit<Arithmetic, isMasked, rows, vectors>(
@@ -300,22 +330,10 @@ store(const TileProduct &tile, Sums<rows, vectors> &sums,
   }
 }
 
-/// Fetches the tile of C, where the sums go in the end. Addresses behind C do
-/// no harm. A short sum ends before its tile arrives.
-template <int rows, int vectors>
-inline __attribute__((always_inline)) void prefetch(const TileProduct &tile) {
-  auto c = reinterpret_cast<uintptr_t>(tile.c);
-#pragma clang loop unroll(full)
-  for (int i = 0; i < rows; ++i)
-    for (int v = 0; v < vectors; ++v)
-      _mm_prefetch(
-          reinterpret_cast<const char *>(
-              c + static_cast<uintptr_t>(i * tile.rowStride * 4) + v * 64u),
-          _MM_HINT_T0);
-}
-
-/// A tile of `rows` × 16·`vectors` sums; `isEdge`: with fewer columns.
-template <typename Arithmetic, Form form, bool isEdge, int vectors, int rows>
+/// A tile of `rows` × 16·`vectors` sums; `isEdge`: with fewer columns; isFirst:
+/// of its strip.
+template <typename Arithmetic, Form form, bool isEdge, bool isFirst,
+          int vectors, int rows>
 inline __attribute__((always_inline)) void
 multiplyTile(const TileProduct &tile) {
   Sums<rows, vectors> sums;
@@ -325,10 +343,8 @@ multiplyTile(const TileProduct &tile) {
   __mmask16 masks[vectors];
   for (int v = 0; v < vectors; ++v)
     masks[v] = firstLanes(tile.columns - v * lanes);
-  if (tile.columnStride == 1 && tile.depth >= longSum)
-    prefetch<rows, vectors>(tile);
   if (form == Form::Rows)
-    addRows<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
+    addRows<Arithmetic, isEdge, isFirst, rows, vectors>(sums, tile, masks);
   else
     addUnits<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
   store<isEdge, rows, vectors>(tile, sums, masks);
@@ -338,15 +354,21 @@ multiplyTile(const TileProduct &tile) {
 template <typename Arithmetic, Form form, int rows>
 void multiplyStrip(const TileProduct &strip) {
   TileProduct tile = strip;
-  for (; tile.columns >= tileColumns; tile.columns -= tileColumns) {
-    multiplyTile<Arithmetic, form, false, 2, rows>(tile);
+  auto next = [&] {
+    tile.columns -= tileColumns;
     tile.b += tile.stepB;
     tile.c += tileColumns * tile.columnStride;
+  };
+  if (tile.columns >= tileColumns) {
+    multiplyTile<Arithmetic, form, false, true, 2, rows>(tile);
+    next();
   }
+  for (; tile.columns >= tileColumns; next())
+    multiplyTile<Arithmetic, form, false, false, 2, rows>(tile);
   if (tile.columns > lanes)
-    multiplyTile<Arithmetic, form, true, 2, rows>(tile);
+    multiplyTile<Arithmetic, form, true, false, 2, rows>(tile);
   else if (tile.columns > 0)
-    multiplyTile<Arithmetic, form, true, 1, rows>(tile);
+    multiplyTile<Arithmetic, form, true, false, 1, rows>(tile);
 }
 
 template <typename Arithmetic, Form form, int... numbers>

@@ -95,6 +95,16 @@ constexpr Shape shapes[] = {
     {16, 768, 3072, false, true},
     {8, 768, 3072, false, true},
     {12, 768, 3072, false, true},
+    // Nano, 768 tokens: forward, gradients of inputs, of weights.
+    {768, 128, 128, false, false},
+    {768, 512, 128, false, false},
+    {768, 128, 512, false, false},
+    {768, 128, 128, false, true},
+    {768, 512, 128, false, true},
+    {768, 128, 512, false, true},
+    {128, 128, 768, true, false},
+    {128, 512, 768, true, false},
+    {512, 128, 768, true, false},
     // GPT-2 124M with 256 tokens: forward, gradients of weights, of inputs.
     {256, 768, 768, false, false},
     {256, 3072, 768, false, false},
@@ -180,16 +190,28 @@ void measure(const Shape &shape, uint8_t type,
   gemm.strideC = shape.m * shape.n;
   gemm.type = type, gemm.typeC = MESHC_F32;
   gemm.transA = shape.transA, gemm.transB = shape.transB;
-  constexpr int64_t allWeights = 1 << 28;
+  // Copies of each matrix that the runs take in turn, so that it comes from
+  // memory.
+  constexpr int64_t beyondCaches = 1 << 28;
+  const char *coldNames = std::getenv("MESHC_BENCH_COLD");
+  auto isCold = [&](char matrix) {
+    return coldNames && std::strchr(coldNames, matrix);
+  };
+  auto copiesOf = [&](int64_t bytes, bool isCold) {
+    return isCold ? std::max<int64_t>(1, beyondCaches / bytes) : 1;
+  };
+  const int64_t element = type == MESHC_F32 ? 4 : 2;
+  const int64_t countA = gemm.strideA * gemm.batch;
   const int64_t countB = gemm.strideB * gemm.batch;
-  const int64_t bytesB = countB * (type == MESHC_F32 ? 4 : 2);
-  const int64_t copies = isThin(shape) && bytesB >= 1 << 20
-                             ? std::max<int64_t>(1, allWeights / bytesB)
-                             : 1;
-  Memory a(4 * gemm.strideA * gemm.batch), b(bytesB * copies),
-      c(4 * gemm.strideC * gemm.batch);
-  fill(a, type, gemm.strideA * gemm.batch);
-  fill(b, type, countB * copies);
+  const int64_t bytesA = countA * element, bytesB = countB * element;
+  const int64_t bytesC = 4 * gemm.strideC * gemm.batch;
+  const int64_t copiesA = copiesOf(bytesA, isCold('a'));
+  const int64_t copiesB =
+      copiesOf(bytesB, isCold('b') || (isThin(shape) && bytesB >= 1 << 20));
+  const int64_t copiesC = copiesOf(bytesC, isCold('c'));
+  Memory a(bytesA * copiesA), b(bytesB * copiesB), c(bytesC * copiesC);
+  fill(a, type, countA * copiesA);
+  fill(b, type, countB * copiesB);
   int64_t bytes = meshcGemmScratchBytes(&gemm);
   Memory scratch(bytes);
   Rounds rounds;
@@ -199,10 +221,13 @@ void measure(const Shape &shape, uint8_t type,
   do {
     rounds.emplace_back();
     for (const std::string &name : names) {
-      const char *copyOfB = b.data.get() + run++ % copies * bytesB;
+      const char *copyOfA = a.data.get() + run % copiesA * bytesA;
+      const char *copyOfB = b.data.get() + run % copiesB * bytesB;
+      char *copyOfC = c.data.get() + run % copiesC * bytesC;
+      ++run;
       auto start = Clock::now();
-      gemmBy(name == "chosen" ? "" : name, gemm, a.data.get(), copyOfB,
-             c.data.get(), {scratch.data.get(), bytes});
+      gemmBy(name == "chosen" ? "" : name, gemm, copyOfA, copyOfB, copyOfC,
+             {scratch.data.get(), bytes});
       rounds.back().push_back(
           std::chrono::duration<double>(Clock::now() - start).count());
     }
@@ -217,7 +242,9 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: product_bench f32|bf16 THREADS SECONDS "
                          "IMPLEMENTATION... ('chosen': as a program does)\n"
                          "MESHC_BENCH_SHAPES=TEXT: only shapes with that "
-                         "text, for example '512 x 10 '\n");
+                         "text, for example '512 x 10 '\n"
+                         "MESHC_BENCH_COLD=abc: these matrices come from "
+                         "memory\n");
     return 2;
   }
   uint8_t type = std::string(argv[1]) == "bf16" ? MESHC_BF16 : MESHC_F32;
