@@ -321,6 +321,8 @@ void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
   Value number =
       nd::StepOp::create(step.builder, train.getLoc(),
                          nd::TensorType::get(step.builder.getI32Type(), {}));
+  if (scale)
+    number = scale->getUpdateNumber(number);
   SmallVector<SmallVector<Value>> newSlots(slots);
   for (auto [index, gradient] : llvm::enumerate(gradients)) {
     Value value = mapping.lookup(parameterOps[index].getResult());

@@ -20,7 +20,7 @@ SmallVector<StepTensor> LossScale::getState(MLIRContext *context) {
   Type scalar = nd::TensorType::get(Float32Type::get(context), {});
   SmallVector<StepTensor> state;
   // No parameter has a name that begins so.
-  for (StringRef name : {"@loss_scale", "@good_steps"})
+  for (StringRef name : {"@loss_scale", "@good_steps", "@skipped_steps"})
     state.push_back({StringAttr::get(context, name), scalar,
                      ArrayAttr::get(context, {}), nd::TensorRole::Optimizer,
                      nd::TensorClass::Optimizer});
@@ -56,6 +56,8 @@ void LossScale::unscale(MutableArrayRef<Value> gradients,
   isFinite =
       build.compare(nd::Predicate::Lt, largest,
                     build.scalar(f32, std::numeric_limits<double>::infinity()));
+  skipped = build.make<nd::SelectOp>(isFinite, build.scalar(f32, 0),
+                                     build.scalar(f32, 1));
 }
 
 Value LossScale::choose(Value updated, Value before, StringAttr name,
@@ -72,11 +74,10 @@ StepTensor LossScale::describeSkipped(MLIRContext *context) {
           ArrayAttr::get(context, {}), nd::TensorRole::Skipped};
 }
 
-Value LossScale::getSkipped() {
+Value LossScale::getUpdateNumber(Value step) {
   nd::ValueBuilder build(builder, loc);
-  Type f32 = builder.getF32Type();
-  return build.make<nd::SelectOp>(isFinite, build.scalar(f32, 0),
-                                  build.scalar(f32, 1));
+  return build.make<nd::SubOp>(step,
+                               build.castTo(skippedSteps, builder.getI32Type()));
 }
 
 SmallVector<Value> LossScale::getNext(int64_t interval) {
@@ -95,7 +96,8 @@ SmallVector<Value> LossScale::getNext(int64_t interval) {
       build.make<nd::MulOp>(scale, number(0.5)), number(1));
   Value counted = build.make<nd::SelectOp>(isLong, number(0), good);
   return {build.make<nd::SelectOp>(isFinite, larger, smaller),
-          build.make<nd::SelectOp>(isFinite, counted, number(0))};
+          build.make<nd::SelectOp>(isFinite, counted, number(0)),
+          build.make<nd::AddOp>(skippedSteps, skipped)};
 }
 
 } // namespace meshc::autodiff
