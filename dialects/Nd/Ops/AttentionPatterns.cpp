@@ -33,6 +33,14 @@ struct Band {
   std::optional<int64_t> lowest, highest;
 };
 
+/// A comparison, negated or not: lhs `predicate` rhs.
+struct Comparison {
+  CompareOp op;
+  Predicate predicate;
+
+  static std::optional<Comparison> of(Value mask);
+};
+
 /// A comparison of indices: index `predicate` 0, where `type` has the dims of
 /// the index.
 struct Condition {
@@ -60,16 +68,44 @@ static Predicate flip(Predicate predicate) {
   }
 }
 
+static Predicate invert(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Lt:
+    return Predicate::Ge;
+  case Predicate::Le:
+    return Predicate::Gt;
+  case Predicate::Gt:
+    return Predicate::Le;
+  case Predicate::Ge:
+    return Predicate::Lt;
+  case Predicate::Eq:
+    return Predicate::Ne;
+  case Predicate::Ne:
+    return Predicate::Eq;
+  }
+  llvm_unreachable("all predicates are above");
+}
+
+/// Of floats, only without a negation: NaN is neither less nor not less.
+std::optional<Comparison> Comparison::of(Value mask) {
+  auto negation = mask.getDefiningOp<NotOp>();
+  auto op = (negation ? negation.getInput() : mask).getDefiningOp<CompareOp>();
+  if (!op || (negation && isa<FloatType>(op.getLhs().getType().getElementType())))
+    return std::nullopt;
+  Predicate predicate = op.getPredicate();
+  return Comparison{op, negation ? invert(predicate) : predicate};
+}
+
 /// Nothing where an index wraps beyond i32, as the condition then would.
 std::optional<Condition> Condition::of(Value mask) {
-  auto compare = mask.getDefiningOp<CompareOp>();
+  std::optional<Comparison> compare = Comparison::of(mask);
   if (!compare)
     return std::nullopt;
-  std::optional<AffineIndex> left = findAffineIndex(compare.getLhs()),
-                             right = findAffineIndex(compare.getRhs());
+  std::optional<AffineIndex> left = findAffineIndex(compare->op.getLhs()),
+                             right = findAffineIndex(compare->op.getRhs());
   if (!left || !right || !left->add(*right, -1))
     return std::nullopt;
-  return Condition{compare.getPredicate(), *left, compare.getType()};
+  return Condition{compare->predicate, *left, compare->op.getType()};
 }
 
 /// The same condition with the negative index.
@@ -80,21 +116,61 @@ void Condition::negate() {
   predicate = flip(predicate);
 }
 
+/// The dim of the rows whose position `index` subtracts from that of the
+/// memory; null if it is another index.
+static StringAttr getRow(const AffineIndex &index,
+                         const AttentionScores &scores) {
+  if (index.steps.size() != 2)
+    return {};
+  StringAttr row =
+      index.steps[index.steps[0].first == scores.memory ? 1 : 0].first;
+  bool isBand = index.getStep(scores.memory) == 1 && index.getStep(row) == -1 &&
+                scores.isRow(row) &&
+                (!scores.position || scores.position == row);
+  return isBand ? row : StringAttr();
+}
+
+/// The band of a distance below a bound, as in
+/// `abs(iota(memory) - iota(row)) < 64`.
+static std::optional<Band> getSymmetricBand(Value mask,
+                                            const AttentionScores &scores) {
+  std::optional<Comparison> compare = Comparison::of(mask);
+  if (!compare)
+    return std::nullopt;
+  Predicate predicate = compare->predicate;
+  Value distance = compare->op.getLhs(), bound = compare->op.getRhs();
+  if (bound.getDefiningOp<AbsOp>()) {
+    std::swap(distance, bound);
+    predicate = flip(predicate);
+  }
+  auto absolute = distance.getDefiningOp<AbsOp>();
+  std::optional<AffineIndex> limit = findAffineIndex(bound);
+  if (!absolute || !limit || !limit->steps.empty() ||
+      (predicate != Predicate::Lt && predicate != Predicate::Le))
+    return std::nullopt;
+  std::optional<AffineIndex> index = findAffineIndex(absolute.getInput());
+  AffineIndex ahead;
+  if (!index || !ahead.add(*index, index->getStep(scores.memory) < 0 ? -1 : 1))
+    return std::nullopt;
+  StringAttr row = getRow(ahead, scores);
+  if (!row)
+    return std::nullopt;
+  int64_t most = limit->constant - (predicate == Predicate::Lt ? 1 : 0);
+  return Band{row, -most - ahead.constant, most - ahead.constant};
+}
+
 /// The band that a comparison of `memory` with a dim of the rows is.
 static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
   std::optional<Condition> condition = Condition::of(mask);
-  if (!condition || condition->index.steps.size() != 2)
-    return std::nullopt;
+  if (!condition)
+    return getSymmetricBand(mask, scores);
   if (condition->index.getStep(scores.memory) < 0)
     condition->negate();
-  const AffineIndex &index = condition->index;
-  StringAttr row =
-      index.steps[index.steps[0].first == scores.memory ? 1 : 0].first;
-  if (index.getStep(scores.memory) != 1 || index.getStep(row) != -1 ||
-      !scores.isRow(row) || (scores.position && scores.position != row))
+  StringAttr row = getRow(condition->index, scores);
+  if (!row)
     return std::nullopt;
   // The difference memory - row is compared with this.
-  int64_t difference = -index.constant;
+  int64_t difference = -condition->index.constant;
   Band band{row, {}, {}};
   switch (condition->predicate) {
   case Predicate::Lt:

@@ -56,6 +56,55 @@ func.func @difference(%q: !q, %k: !k, %keep: !keep, %known: !mask) -> !q {
   return %y : !q
 }
 
+// What is not behind a position is up to it.
+// CHECK-LABEL: func.func @negation
+// CHECK: nd.attention %arg0, %arg1, %arg1 {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+func.func @negation(%q: !q, %k: !k) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %behind = nd.compare gt %m, %s : (!m, !s) -> !mask
+  %mask = nd.not %behind : (!mask) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y : !q
+}
+
+// 3 >= |s - m - 1|, and not |m - s| > 2.
+// CHECK-LABEL: func.func @distance
+// CHECK: nd.attention %arg0, %arg1, %arg1 {highest = 2 : i64, key = "d", lowest = -2 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+// CHECK: nd.attention %arg0, %arg1, %arg1 {highest = 2 : i64, key = "d", lowest = -4 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+func.func @distance(%q: !q, %k: !k) -> (!q, !q) {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %1 = nd.constant 1 : i32 -> !n
+  %2 = nd.constant 2 : i32 -> !n
+  %3 = nd.constant 3 : i32 -> !n
+  %ahead = nd.sub %m, %s : (!m, !s) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %distance = nd.abs %ahead : (!nd.tensor<i32, [m = 8, s = 8]>) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %far = nd.compare gt %distance, %2 : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !mask
+  %near = nd.not %far : (!mask) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %near {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  %behind = nd.sub %s, %m : (!s, !m) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %shifted = nd.sub %behind, %1 : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %around = nd.abs %shifted : (!nd.tensor<i32, [m = 8, s = 8]>) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %mask = nd.compare ge %3, %around : (!n, !nd.tensor<i32, [m = 8, s = 8]>) -> !mask
+  %z, %l2 = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y, %z : !q, !q
+}
+
+// What is farther than a distance is no band.
+// CHECK-LABEL: func.func @far
+// CHECK: nd.attention %arg0, %arg1, %arg1, %{{.*}} {key = "d", memory = "m"
+func.func @far(%q: !q, %k: !k) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %2 = nd.constant 2 : i32 -> !n
+  %ahead = nd.sub %m, %s : (!m, !s) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %distance = nd.abs %ahead : (!nd.tensor<i32, [m = 8, s = 8]>) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %far = nd.compare gt %distance, %2 : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %far {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y : !q
+}
+
 // The last positions wrap beyond i32; a sum and a multiple of positions are no bands.
 // CHECK-LABEL: func.func @no_bands
 // CHECK-COUNT-3: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
