@@ -66,9 +66,9 @@ static void addBeams(CLI::App &app, Beams &beams) {
       ->needs(count);
 }
 
-void meshc::runtime::addGenerate(CLI::App &app, Options &options,
-                                 MayDiffer &mayDiffer) {
-  addParameters(app, options, mayDiffer);
+void meshc::runtime::addGenerate(CLI::App &app, const MeshcProgram &program,
+                                 Options &options, MayDiffer &mayDiffer) {
+  addParameters(app, program, options, mayDiffer);
   app.add_option("--prompt", options.prompts,
                  "The beginning of a text (default: none); may be given "
                  "several times, once for each text of the batch")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/OptionParts.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -105,13 +106,21 @@ meshc::runtime::addParameterValues(CLI::App &app, Options &options,
       ->type_name("WHICH");
 }
 
-void meshc::runtime::addParameters(CLI::App &app, Options &options,
-                                   MayDiffer &mayDiffer) {
-  mayDiffer.inValue(
+static bool hasParameters(const MeshcProgram &program) {
+  return std::any_of(program.tensors, program.tensors + program.tensorCount,
+                     [](const MeshcTensor &tensor) {
+                       return tensor.role == MESHC_PARAMETER;
+                     });
+}
+
+void meshc::runtime::addParameters(CLI::App &app, const MeshcProgram &program,
+                                   Options &options, MayDiffer &mayDiffer) {
+  CLI::Option *file = mayDiffer.inValue(
       app.add_option("--checkpoint,--weights", options.checkpoint,
                      "The parameters, as train or another tool wrote them "
                      "(safetensors, an index of such files, or llama2.c's)")
-          ->required());
+          ->required(hasParameters(program)));
   addWeightsMap(app, options, mayDiffer)
+      ->needs(file)
       ->excludes(addParameterValues(app, options, storedParametersHelp));
 }

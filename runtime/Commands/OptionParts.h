@@ -99,12 +99,15 @@ inline constexpr const char *storedParametersHelp =
 CLI::Option *addParameterValues(CLI::App &app, Options &options,
                                 const std::string &description);
 
-/// `--checkpoint` or `--weights`, required, `--weights-map` and `--parameters`:
-/// the parameters of a command that does not train.
-void addParameters(CLI::App &app, Options &options, MayDiffer &mayDiffer);
+/// `--checkpoint` or `--weights`, `--weights-map` and `--parameters`: the
+/// parameters of a command that does not train. Required if the program has
+/// parameters.
+void addParameters(CLI::App &app, const MeshcProgram &program, Options &options,
+                   MayDiffer &mayDiffer);
 
 /// The options of `generate`.
-void addGenerate(CLI::App &app, Options &options, MayDiffer &mayDiffer);
+void addGenerate(CLI::App &app, const MeshcProgram &program, Options &options,
+                 MayDiffer &mayDiffer);
 
 } // namespace meshc::runtime
 

@@ -248,11 +248,12 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   addRunOptions(app, options, mayDiffer);
 }
 
-static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+static void addEval(CLI::App &app, const MeshcProgram &program,
+                    Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
   addCorpus(app, options, "as many as a window has targets");
-  addParameters(app, options, mayDiffer);
+  addParameters(app, program, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
 }
 
@@ -336,11 +337,12 @@ CorpusOptions meshc::runtime::evalCorpus(const Options &options) {
           options.withinDocuments, "--eval-data"};
 }
 
-/// The commands and their parsers.
+/// The commands and their parsers. The help of a program names those that it
+/// has.
 using Commands = std::vector<std::pair<Command, CLI::App *>>;
 
-static Commands addCommands(CLI::App &app, Options &options,
-                            MayDiffer &mayDiffer) {
+static Commands addCommands(CLI::App &app, const MeshcProgram &program,
+                            Options &options, MayDiffer &mayDiffer) {
   CLI::App *train = app.add_subcommand("train", "Train the model");
   CLI::App *eval = app.add_subcommand(
       "eval", "Print the metrics over all examples of data files");
@@ -351,8 +353,8 @@ static Commands addCommands(CLI::App &app, Options &options,
   CLI::App *info =
       app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
   addTrain(*train, options, mayDiffer);
-  addEval(*eval, options, mayDiffer);
-  addGenerate(*generate, options, mayDiffer);
+  addEval(*eval, program, options, mayDiffer);
+  addGenerate(*generate, program, options, mayDiffer);
   addExport(*exporting, options, mayDiffer);
   CLI::Option *json =
       info->add_flag("--json", options.json, "Print the compiler's report");
@@ -367,6 +369,10 @@ static Commands addCommands(CLI::App &app, Options &options,
                     {Command::Info, info}};
   for (auto [command, parser] : commands)
     parser->footer(exitCodes);
+  if (!program.trainStep)
+    train->group("");
+  if (!program.generateStep)
+    generate->group("");
   return commands;
 }
 
@@ -377,10 +383,11 @@ static int refuse(const MeshcProgram &program, const Commands &commands,
   std::string command = argc > 0 ? argv[0] : program.name, names;
   bool chosen = false;
   for (auto [one, parser] : commands) {
-    names += (names.empty()                  ? "'"
-              : one == commands.back().first ? " or '"
-                                             : ", '") +
-             parser->get_name() + "'";
+    if (!parser->get_group().empty())
+      names += (names.empty()                  ? "'"
+                : one == commands.back().first ? " or '"
+                                               : ", '") +
+               parser->get_name() + "'";
     if (parser->parsed()) {
       chosen = true;
       command += ' ' + parser->get_name();
@@ -408,7 +415,7 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   app.require_subcommand(1);
   app.get_formatter()->column_width(26);
   MayDiffer mayDiffer;
-  const Commands commands = addCommands(app, options, mayDiffer);
+  const Commands commands = addCommands(app, program, options, mayDiffer);
   std::string message;
   try {
     app.parse(argc, argv);

@@ -26,6 +26,8 @@ static std::optional<NameMap> openMap(const std::string &path) {
 LoadedWeights meshc::runtime::loadWeights(const std::string &path,
                                           const Options &options,
                                           const Rank &rank) {
+  if (path.empty())
+    return {};
   const std::string &map = options.weightsMap;
   const std::optional<NameMap> names = openMap(map);
   WeightFiles files(path);

@@ -24,7 +24,8 @@ struct LoadedWeights {
 
 /// Reads the parameters in the file or files at `path` (WeightFiles.h) into
 /// this rank's device, by the name map of `options` or as its `--parameters`
-/// says. Throws Failure(Checkpoint).
+/// says. Nothing, and the seed 0, if there is no path. Throws
+/// Failure(Checkpoint).
 LoadedWeights loadWeights(const std::string &path, const Options &options,
                           const Rank &rank);
 

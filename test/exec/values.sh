@@ -20,3 +20,24 @@ check --mesh x=2 --layout d:x
 check --mesh x=2,y=2 --layout a:x,b:y
 awk 'NR == 1 { first = $1 } { d = $1 - first; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 5 }' second.txt ||
   { cat second.txt >&2; fail "layouts differ after a step"; }
+
+# A model without parameters is evaluated without a checkpoint, and offers what it has.
+cat >plain.mesh <<'END'
+dim n = 4
+model plain(t[n]: i32) {
+  metric mean = mean(cast(t, f32))
+  metric largest = max(cast(t, f32), n)
+}
+END
+for options in "" "--mesh x=2 --layout n:x"; do
+  "$meshc" plain.mesh $options -o program
+  ./program eval --data t=t.idx --quiet >out.txt || fail "eval without parameters $options"
+  printf 'mean 4.0000 (4 examples)\nlargest 4.0000 (4 examples)\n' | cmp - out.txt || fail "eval $options: $(cat out.txt)"
+done
+expect 2 "model 'plain' has no 'train' statement" ./program train --data t=t.idx
+expect 2 "there is no command; expected 'eval', 'export' or 'info'" ./program
+expect 2 "'--weights-map' requires '--checkpoint'" ./program eval --data t=t.idx --weights-map map
+./program --help >help.txt
+! grep -Eq '^ *(train|generate) ' help.txt || fail "the help names commands that the program does not have"
+"$meshc" "$models/values.mesh" -o program
+expect 2 "'--checkpoint' is required" ./program eval --data t=t.idx
