@@ -192,13 +192,15 @@ inline __attribute__((always_inline)) void fetch(const void *from,
                  _MM_HINT_T0);
 }
 
+/// How many units of k ahead: 900 cycles of sums, some accesses to memory.
+constexpr int64_t fetchedUnits = 32;
+
 /// Fetches columns of B some units of k before they are used: the processor
 /// does not foresee a walk along k with long steps.
 template <int vectors>
 inline __attribute__((always_inline)) void fetchUnit(const TileProduct &tile,
                                                      const char *b) {
-  constexpr int64_t ahead = 32; // 900 cycles of sums, some accesses to memory
-  fetch<vectors>(b, ahead * tile.alongB);
+  fetch<vectors>(b, fetchedUnits * tile.alongB);
 }
 
 /// Fetches a row of the tile of C, where the sums go in the end. One row at a
@@ -240,7 +242,8 @@ addUnit(Sums<rows, vectors> &sums, const char *b,
 }
 
 /// The sums of a tile whose rows of A lie together for each unit of k.
-template <typename Arithmetic, bool isMasked, int rows, int vectors>
+template <typename Arithmetic, bool isMasked, bool isFirst, int rows,
+          int vectors>
 inline __attribute__((always_inline)) void
 addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
          const __mmask16 (&masks)[vectors]) {
@@ -250,6 +253,10 @@ addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
   for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB) {
     fetchRowOfC<rows, vectors>(tile, p);
     fetchUnit<vectors>(tile, b);
+    if (isFirst) {
+      fetch<1>(a, fetchedUnits * tile.alongA * 4);
+      fetch<1>(a + rows - 1, fetchedUnits * tile.alongA * 4);
+    }
     addUnit<Arithmetic, isMasked, rows, vectors>(sums, b, masks,
                                                  [&](int i) { return a[i]; });
   }
@@ -346,7 +353,7 @@ multiplyTile(const TileProduct &tile) {
   if (form == Form::Rows)
     addRows<Arithmetic, isEdge, isFirst, rows, vectors>(sums, tile, masks);
   else
-    addUnits<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
+    addUnits<Arithmetic, isEdge, isFirst, rows, vectors>(sums, tile, masks);
   store<isEdge, rows, vectors>(tile, sums, masks);
 }
 
