@@ -18,7 +18,8 @@ using nd::TensorType;
 /// them alike are followed beside the best ones.
 static constexpr size_t recentOps = 32, mostAlike = 4;
 /// A value is large if it has at least a 16th of the elements of the smallest
-/// operand or result of a product.
+/// operand or result of a product, or of the largest value of a block without
+/// products.
 static constexpr int64_t partsOfLarge = 16;
 
 SearchBounds SearchBounds::of(size_t ops, size_t axes) {
@@ -33,19 +34,22 @@ SearchBounds SearchBounds::of(size_t ops, size_t axes) {
 }
 
 /// Decides which values are large. Of several products, the one counts whose
-/// smallest operand or result is the largest. If the block has no product, all
-/// values are large.
+/// smallest operand or result is the largest. If the block has no product, as
+/// behind the last loop of a training step, the largest value counts.
 void BlockSearch::findLarge(ArrayRef<Operation *> ops) {
-  leastOfLarge = 0;
+  int64_t ofProducts = 0, ofAll = 0;
   for (Operation *op : ops) {
-    if (!hasMostPoints(op))
-      continue;
     int64_t least = std::numeric_limits<int64_t>::max();
     for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
-                                           llvm::to_vector(op->getResults())))
-      least = std::min(least, nd::getTensorType(value).getElementCount());
-    leastOfLarge = std::max(leastOfLarge, least / partsOfLarge);
+                                           llvm::to_vector(op->getResults()))) {
+      int64_t elements = nd::getTensorType(value).getElementCount();
+      least = std::min(least, elements);
+      ofAll = std::max(ofAll, elements);
+    }
+    if (hasMostPoints(op))
+      ofProducts = std::max(ofProducts, least);
   }
+  leastOfLarge = (ofProducts > 0 ? ofProducts : ofAll) / partsOfLarge;
 }
 
 //===----------------------------------------------------------------------===//
