@@ -112,6 +112,25 @@ static Peak findPeak(const Json &report) {
   return peak;
 }
 
+/// What a value without a name becomes where it lies, by an op that changes it
+/// in place, if that has a name: a part of a gradient, say, to which a scatter
+/// adds the rest. Otherwise the value itself.
+static const Json &getContinued(const Json &function, const Json &buffer) {
+  const Json *last = &buffer;
+  auto continues = [&](const Json &next) {
+    return isTemporary(next) && getBegin(next) == getBegin(*last) &&
+           getEnd(next) == getEnd(*last) && next["first"] == (*last)["last"] &&
+           next["last"] > (*last)["last"];
+  };
+  while (last->at("name") == "") {
+    auto next = llvm::find_if(function["buffers"], continues);
+    if (next == function["buffers"].end())
+      return buffer;
+    last = &*next;
+  }
+  return *last;
+}
+
 /// The values that are in use at the peak, each byte with the largest of those
 /// that begin there.
 static std::vector<Occupied> listOccupied(const Peak &peak) {
@@ -130,6 +149,8 @@ static std::vector<Occupied> listOccupied(const Peak &peak) {
       kept.push_back(each);
     end = std::max(end, each.end);
   }
+  for (Occupied &each : kept)
+    each.buffer = &getContinued(*peak.function, *each.buffer);
   return kept;
 }
 
