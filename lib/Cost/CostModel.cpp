@@ -48,13 +48,20 @@ double CostModel::getMemorySeconds(const MemoryTraffic &traffic,
 /// Of a call that computes for so many seconds on one core.
 double CostModel::getCallSeconds(double computing,
                                  const MemoryTraffic &traffic) const {
+  return getCallSeconds(
+      computing, computing / (cores * machine.threadEfficiency), traffic);
+}
+
+/// Of a call that computes for so many seconds on one core, and on all cores of
+/// the rank.
+double CostModel::getCallSeconds(double alone, double together,
+                                 const MemoryTraffic &traffic) const {
   if (cores <= 1)
     return machine.launch +
-           std::max(computing / cores, getMemorySeconds(traffic, cores));
-  double alone = std::max(computing, getMemorySeconds(traffic, 1));
-  double together = machine.threadStart +
-                    std::max(computing / (cores * machine.threadEfficiency),
-                             getMemorySeconds(traffic, cores));
+           std::max(alone / cores, getMemorySeconds(traffic, cores));
+  alone = std::max(alone, getMemorySeconds(traffic, 1));
+  together = machine.threadStart +
+             std::max(together, getMemorySeconds(traffic, cores));
   return machine.launch + std::min(alone, together);
 }
 
@@ -68,6 +75,33 @@ double CostModel::getKernelSeconds(const nd::OpCost &cost,
                                    Type element) const {
   return getCallSeconds(cost.flops / getRate(machine.kernels, element) +
                             cost.transcendentals / machine.functions,
+                        traffic);
+}
+
+/// On a GPU (lib/Codegen/Gpu/GpuSortEmitter.h). Of long rows, all are sorted at
+/// the same time: a block of threads counts and moves the entries of one, for
+/// each digit. Of others, each entry has a thread, which compares it with all
+/// entries of its row.
+double CostModel::getDeviceSortSeconds(const nd::SortWork &work) const {
+  constexpr double longRow = 1024, mostEntries = 1 << 20;
+  constexpr double stepsOfEntry = 2 * 8; // by eight digits
+  double entries = work.rows * work.entries;
+  if (work.entries > longRow && entries <= mostEntries)
+    return stepsOfEntry * work.entries / machine.sorting;
+  // A comparison loads and orders an entry. Alone, it takes some 35 cycles.
+  constexpr double operationsOfComparison = 16, secondsOfComparison = 2e-8;
+  return std::max(entries * work.entries * operationsOfComparison /
+                      machine.kernels.at("f32"),
+                  work.entries * secondsOfComparison);
+}
+
+double CostModel::getSortSeconds(const nd::SortWork &work,
+                                 const MemoryTraffic &traffic) const {
+  if (machine.nodeCores == 0)
+    return getCallSeconds(getDeviceSortSeconds(work), traffic);
+  double row = work.getHeapSteps() / machine.sorting;
+  return getCallSeconds(row * work.rows,
+                        row * std::ceil(work.rows / std::max(cores, 1.0)),
                         traffic);
 }
 

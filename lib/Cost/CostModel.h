@@ -19,7 +19,7 @@
 ///
 /// A call on several cores of a rank is a parallel region: it takes a time to
 /// begin and end, and attains a share of the cores' rates (Machine.h). It runs
-/// on one core if it ends earlier there.
+/// on one core if it ends earlier there. Of a sort, each core takes whole rows.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_COST_COSTMODEL_H
@@ -53,6 +53,9 @@ public:
   double getKernelSeconds(const nd::OpCost &cost, mlir::Type element) const {
     return getKernelSeconds(cost, {cost.bytes, 0}, element);
   }
+  /// Seconds of a kernel that sorts rows and does nothing else.
+  double getSortSeconds(const nd::SortWork &work,
+                        const MemoryTraffic &traffic) const;
   /// Seconds of a collective over `axes` (in the mesh's order) with a whole of
   /// `wholeBytes`. 0 if the group has one rank.
   double getCollectiveSeconds(spmd::CollectiveKind kind,
@@ -81,6 +84,9 @@ public:
 
 private:
   double getCallSeconds(double computing, const MemoryTraffic &traffic) const;
+  double getCallSeconds(double alone, double together,
+                        const MemoryTraffic &traffic) const;
+  double getDeviceSortSeconds(const nd::SortWork &work) const;
   double getMemorySeconds(const MemoryTraffic &traffic, double cores) const;
 
   Machine machine;

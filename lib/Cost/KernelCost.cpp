@@ -76,9 +76,10 @@ KernelCost KernelCost::of(exec::KernelOp kernel) {
     if (exec::isComputedByLibrary(&op)) {
       cost.productFlops += work.flops;
       cost.work.transcendentals += work.transcendentals;
-      nd::TensorType type = nd::getTensorType(op.getOperand(0));
-      if (type.isFloat())
-        cost.element = type.getElementType();
+      continue;
+    }
+    if (auto sort = dyn_cast<nd::SortOpInterface>(op)) {
+      cost.sort = nd::SortWork::of(&op, sort.getDimAttr(), sort.getIntoAttr());
       continue;
     }
     cost.work.flops += work.flops;

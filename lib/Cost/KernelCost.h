@@ -24,8 +24,9 @@ struct KernelCost {
   /// Additions and multiplications that the target's library computes, such as
   /// the products of attention; not in `work`.
   double productFlops = 0;
-  /// Of the elements that the library computes on; otherwise f32, in which
-  /// kernels compute whatever the type.
+  /// What it sorts; not in `work`. A sort is a kernel's only op.
+  nd::SortWork sort;
+  /// f32, in which kernels and attention compute, whatever the type.
   mlir::Type element;
 
   static KernelCost of(exec::KernelOp kernel);

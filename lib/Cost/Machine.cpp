@@ -25,6 +25,7 @@ static Machine makeHost() {
   host.products = {{"f32", 1.1e11}, {"bf16", 2.1e11}, {"f16", 8.9e10}};
   host.kernels = {{"f32", 7.9e10}};
   host.functions = 6.4e9;
+  host.sorting = 1.4e8;
   host.memory = 5.8e10;
   host.cacheBytes = 3.2e7;
   host.cacheMemory = 1.1e11;
@@ -45,11 +46,13 @@ static Machine makeH100() {
       "3.35 TB/s; NVLink 450 GB/s each way), of which 65 % of the tensor "
       "cores' rates, 80 % of the others, 90 % of the memory's and 80 % of "
       "NVLink's are attained; between nodes: 100 Gbit/s Ethernet for 8 GPUs, "
-      "90 % attained; latencies and launches are assumed; not measured";
+      "90 % attained; latencies, launches and sorting are assumed; not "
+      "measured";
   node.nodeRanks = 8;
   node.products = {{"f32", 5.4e13}, {"bf16", 6.4e14}, {"f16", 6.4e14}};
   node.kernels = {{"f32", 5.4e13}};
   node.functions = 3e12;
+  node.sorting = 1.5e9; // 512 threads, each with a step in 600 cycles
   node.memory = 3e12;
   node.launch = 3e-6;
   node.node = {2e-6, 3.6e11};

@@ -50,6 +50,9 @@ struct Machine {
   Rates kernels;  ///< additions and multiplications/s of generated kernels
   /// Elementary functions, divisions and square roots/s of generated kernels.
   double functions = 0;
+  /// Steps/s of a sort: on a core, from parent to child of a heap; on a GPU,
+  /// of the threads that sort one long row, from entry to entry.
+  double sorting = 0;
   double memory = 0; ///< bytes/s, read and written
   /// Bytes of a cache that the ranks of a node share; 0: none. Contents that a
   /// call finds there have `cacheMemory` bytes/s.

@@ -42,6 +42,7 @@ static const Field fields[] = {
     MESHC_FIELD("node.cores", "cores", Count, false, nodeCores),
     MESHC_FIELD("node.memory", "bytes per second", Positive, false, nodeMemory),
     MESHC_FIELD("functions", "functions per second", Positive, true, functions),
+    MESHC_FIELD("sorting", "steps per second", Positive, false, sorting),
     MESHC_FIELD("memory", "bytes per second", Positive, true, memory),
     MESHC_FIELD("cache.bytes", "bytes", NotNegative, false, cacheBytes),
     MESHC_FIELD("cache.memory", "bytes per second", Positive, false,
@@ -257,6 +258,9 @@ static llvm::Error readFields(const Json &json, Machine &machine,
   }
   if (machine.cacheBytes > 0 && machine.cacheMemory <= 0)
     return file.failMissing("cache.memory", "the bandwidth of 'cache.bytes'");
+  // Files were written before there was such a figure.
+  if (machine.sorting == 0)
+    machine.sorting = getPresets()[machine.nodeCores > 0 ? 0 : 1].sorting;
   return llvm::Error::success();
 }
 

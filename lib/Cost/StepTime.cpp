@@ -110,8 +110,11 @@ void Simulation::compute(exec::StepOpInterface step) {
     llvm::append_range(bytes, cost.written);
     MemoryTraffic traffic = access(buffers, bytes);
     bool isProduct = cost.productFlops > 0;
-    seconds = model.getKernelSeconds(
-        cost.work, isProduct ? MemoryTraffic() : traffic, cost.element);
+    seconds = cost.sort.rows > 0
+                  ? model.getSortSeconds(cost.sort, traffic)
+                  : model.getKernelSeconds(
+                        cost.work, isProduct ? MemoryTraffic() : traffic,
+                        cost.element);
     if (isProduct)
       seconds +=
           model.getProductSeconds(cost.productFlops, traffic, cost.element);

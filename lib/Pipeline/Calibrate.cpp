@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/Calibrate.h"
+#include "dialects/Nd/Interfaces/OpCost.h"
 #include "lib/Cost/Machine.h"
 #include "lib/Link/Link.h"
+#include "lib/Pipeline/CalibrationModels.h"
 #include "lib/Pipeline/Compilation.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,63 +28,6 @@ static constexpr unsigned timeoutSeconds = 300;
 static constexpr int tracedSteps = 20;
 /// Runs of a program.
 static constexpr int repeats = 3;
-
-//===----------------------------------------------------------------------===//
-// The programs
-//===----------------------------------------------------------------------===//
-
-/// Products of square matrices, forward and for the gradient of w. {0}: the
-/// clause of the precision.
-static constexpr const char *productsModel = R"(
-dim n = 512, m = 512, k = 512
-model products(x[n, m]) {{
-  param w[m, k] ~ normal(0.01)
-  loss = mean(square(dot(x, w, m)))
-}
-train products minimize loss with sgd(lr = 0.001) {0}
-)";
-
-/// Many small products, one after the other: nothing between them lets a
-/// thread fall asleep.
-static constexpr const char *rowModel = R"(
-dim n = 128, m = 256, k = 256
-model row(x[n, m]) {
-  param w[m, k] ~ normal(0.06)
-  param v[k, m] ~ normal(0.06)
-  y = x
-  y = dot(dot(y, w, m), v, k)
-  y = dot(dot(y, w, m), v, k)
-  y = dot(dot(y, w, m), v, k)
-  y = dot(dot(y, w, m), v, k)
-  loss = mean(square(y))
-}
-train row minimize loss with sgd(lr = 0.001)
-)";
-
-/// Each element of x goes through a chain of operations. {0}: the chain.
-static constexpr const char *chainModel = R"(
-dim n = 128, m = 1024
-model chain(x[n, m]) {{
-  param w[] ~ zeros
-  y = x
-  {0}
-  loss = mean(y) + w
-}
-train chain minimize loss with sgd(lr = 0.001)
-)";
-static constexpr int chainLength = 16;
-
-/// The update of a parameter of {0} elements reads and writes it and its
-/// momentum. {1}: the number of ranks. With a layout for data parallelism, the
-/// gradient is reduced.
-static constexpr const char *updateModel = R"(
-dim n = {1}, m = {0}
-model update(x[n]) {{
-  param w[m] ~ zeros
-  loss = mean(square(x * w))
-}
-train update minimize loss with momentum(lr = 0.001, momentum = 0.9)
-)";
 
 //===----------------------------------------------------------------------===//
 // Measuring
@@ -134,6 +79,7 @@ private:
   const Call *findLargest(const std::string &kind) const;
   ExitCode measureProducts(const char *type);
   ExitCode measureChain(const char *step, double operations, double &rate);
+  ExitCode measureSorting();
   const Call *measureUpdate(int64_t elements, int64_t ranks, ExitCode &code);
   ExitCode measureLinks();
   ExitCode measureMemory();
@@ -310,6 +256,21 @@ ExitCode Calibration::measureChain(const char *step, double operations,
   return code;
 }
 
+/// The sort is the kernel that takes longest.
+ExitCode Calibration::measureSorting() {
+  constexpr int64_t rows = 4, entries = 16384;
+  if (ExitCode code = measure(llvm::formatv(sortModel, rows, entries).str(), 1,
+                              options.ranks, "");
+      code != ExitCode::Success)
+    return code;
+  double seconds = 0;
+  for (const auto &[name, call] : calls["kernel"])
+    seconds = std::max(seconds, call.seconds);
+  nd::SortWork row{1, double(entries), double(entries)};
+  machine.sorting = double(rows) * row.getHeapSteps() / seconds;
+  return ExitCode::Success;
+}
+
 /// Traces the update of a parameter, which each rank has for itself; null after
 /// an error, which `code` has.
 const Call *Calibration::measureUpdate(int64_t elements, int64_t ranks,
@@ -417,9 +378,9 @@ void Calibration::roundFigures() {
     for (auto &[type, rate] : *rates)
       rate = roundFigure(rate);
   for (double *figure :
-       {&machine.functions, &machine.memory, &machine.nodeMemory,
-        &machine.cacheMemory, &machine.launch, &machine.threadStart,
-        &machine.threadEfficiency, &machine.node.latency,
+       {&machine.functions, &machine.sorting, &machine.memory,
+        &machine.nodeMemory, &machine.cacheMemory, &machine.launch,
+        &machine.threadStart, &machine.threadEfficiency, &machine.node.latency,
         &machine.node.bandwidth})
     *figure = roundFigure(*figure);
 }
@@ -458,6 +419,8 @@ ExitCode Calibration::run() {
   if (ExitCode code =
           measureChain("y = y + sigmoid(x * 1.{0})\n", 2, machine.functions);
       code != ExitCode::Success)
+    return code;
+  if (ExitCode code = measureSorting(); code != ExitCode::Success)
     return code;
   if (ExitCode code = measureMemory(); code != ExitCode::Success)
     return code;

@@ -8,6 +8,7 @@
 #include "lib/Cost/CostModel.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -183,6 +184,57 @@ TEST_F(CostModelTest, SeveralCores) {
   // A rank of one core begins no threads.
   cost::CostModel four(machine, parseMesh("a = 4"));
   EXPECT_DOUBLE_EQ(four.getProductSeconds(8000, {}, f32), 3 + 8);
+}
+
+/// A row of four entries takes 4 / 2 + 4 · log2 4 = 10 steps, 1 s on a core.
+TEST_F(CostModelTest, SortsOnCores) {
+  cost::Machine machine = makeMachine();
+  machine.nodeCores = 3;
+  machine.threadStart = 0.5;
+  machine.threadEfficiency = 0.5;
+  machine.sorting = 10;
+  cost::CostModel one(machine, parseMesh(""));
+  // Two of four rows on one of three cores.
+  EXPECT_DOUBLE_EQ(one.getSortSeconds({4, 4, 4}, {}), 3 + 0.5 + 2);
+  // Other cores do not help with a single row.
+  EXPECT_DOUBLE_EQ(one.getSortSeconds({1, 4, 4}, {}), 3 + 1);
+  EXPECT_DOUBLE_EQ(one.getSortSeconds({1, 4, 4}, {3000, 0}), 3 + 0.5 + 20);
+  cost::CostModel three(machine, parseMesh("a = 3"));
+  EXPECT_DOUBLE_EQ(three.getSortSeconds({4, 4, 4}, {}), 3 + 4);
+  // More ranks than cores.
+  machine.nodeCores = 2;
+  EXPECT_DOUBLE_EQ(cost::CostModel(machine, parseMesh("a = 4"))
+                       .getSortSeconds({4, 4, 4}, {}),
+                   3 + 8);
+}
+
+/// Few of many entries: most entries are compared once.
+TEST_F(CostModelTest, StepsOfHeaps) {
+  EXPECT_DOUBLE_EQ(nd::SortWork({1, 1024, 1024}).getHeapSteps(), 512 + 10240);
+  EXPECT_DOUBLE_EQ(nd::SortWork({1, 1024, 1}).getHeapSteps(), 512);
+  EXPECT_DOUBLE_EQ(nd::SortWork({1, 1024, 4}).getHeapSteps(),
+                   512 + 4 * (1 + std::log(256.)) * 2);
+}
+
+/// On a GPU, all long rows are sorted at once, 16 steps for each entry. Entries
+/// of short rows, or of very many, are compared with all of their row.
+TEST_F(CostModelTest, SortsOnDevices) {
+  cost::Machine machine = makeMachine();
+  machine.sorting = 10;
+  cost::CostModel model(machine, parseMesh(""));
+  for (double rows : {1., 512.})
+    EXPECT_DOUBLE_EQ(model.getSortSeconds({rows, 2048, 8}, {}),
+                     3 + 16. * 2048 / 10);
+  EXPECT_DOUBLE_EQ(model.getSortSeconds({4, 1024, 8}, {}),
+                   3 + 4. * 1024 * 1024 * 16 / 100);
+  EXPECT_DOUBLE_EQ(model.getSortSeconds({1024, 2048, 8}, {}),
+                   3 + 1024. * 2048 * 2048 * 16 / 100);
+  // However fast the device is, a thread goes through the row.
+  machine.kernels = {{"f32", 1e30}};
+  machine.launch = 0;
+  EXPECT_DOUBLE_EQ(
+      cost::CostModel(machine, parseMesh("")).getSortSeconds({1, 1000, 1}, {}),
+      2e-5);
 }
 
 } // namespace

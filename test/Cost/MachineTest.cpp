@@ -20,6 +20,7 @@ const char *const complete = R"({
  "products": {"f32": 1e11, "bf16": 2e11},
  "kernels": {"f32": 1e10},
  "functions": 1e9,
+ "sorting": 1e8,
  "memory": 1e10,
  "cache": {"bytes": 1e6, "memory": 5e10},
  "launch": 1e-6,
@@ -51,6 +52,7 @@ void expectEqual(const cost::Machine &a, const cost::Machine &b) {
   EXPECT_EQ(a.products, b.products);
   EXPECT_EQ(a.kernels, b.kernels);
   EXPECT_EQ(a.functions, b.functions);
+  EXPECT_EQ(a.sorting, b.sorting);
   EXPECT_EQ(a.memory, b.memory);
   EXPECT_EQ(a.cacheBytes, b.cacheBytes);
   EXPECT_EQ(a.cacheMemory, b.cacheMemory);
@@ -74,6 +76,7 @@ TEST(Machine, Reads) {
                         .products = {{"f32", 1e11}, {"bf16", 2e11}},
                         .kernels = {{"f32", 1e10}},
                         .functions = 1e9,
+                        .sorting = 1e8,
                         .memory = 1e10,
                         .cacheBytes = 1e6,
                         .cacheMemory = 5e10,
@@ -104,6 +107,13 @@ TEST(Machine, HasDefaults) {
       "m.json"));
   EXPECT_EQ(machine.threadStart, 0);
   EXPECT_EQ(machine.threadEfficiency, 1);
+  std::string withoutSorting = replaced(R"("sorting": 1e8,)", "");
+  machine = llvm::cantFail(cost::readMachine(withoutSorting, "m.json"));
+  EXPECT_EQ(machine.sorting, cost::getPresets()[0].sorting);
+  size_t cores = withoutSorting.find(R"("cores": 8, )");
+  machine = llvm::cantFail(
+      cost::readMachine(withoutSorting.erase(cores, 12), "m.json"));
+  EXPECT_EQ(machine.sorting, cost::getPresets()[1].sorting);
   machine = llvm::cantFail(
       cost::readMachine(replaced(R"("name": "small",)", ""), "m.json"));
   EXPECT_EQ(machine.name, "m.json");

@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/Interfaces/OpCost.h"
 #include "mlir/IR/Operation.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -22,6 +23,22 @@ double getTrafficBytes(Operation *op) {
   llvm::for_each(op->getOperands(), add);
   llvm::for_each(op->getResults(), add);
   return bytes;
+}
+
+SortWork SortWork::of(Operation *op, StringAttr dim, StringAttr into) {
+  TensorType input = getTensorType(op->getOperand(0));
+  SortWork work;
+  work.entries = static_cast<double>(input.getSize(dim.getValue()));
+  work.chosen = static_cast<double>(
+      getTensorType(op->getResult(0)).getSize(into.getValue()));
+  work.rows = input.getLocalElementCount(MeshAttr::of(op)) / work.entries;
+  return work;
+}
+
+double SortWork::getHeapSteps() const {
+  constexpr double stepsOfComparison = 0.5;
+  double sinking = chosen * (1 + std::log(entries / chosen));
+  return stepsOfComparison * entries + sinking * std::log2(chosen);
 }
 
 bool isCheaperThanMemory(const OpCost &cost, double bytes) {

@@ -18,6 +18,24 @@ struct OpCost {
   double bytes = 0;           ///< operands read once and results written once
 };
 
+/// What a sort does on one rank.
+struct SortWork {
+  double rows = 0;    ///< 0: nothing is sorted
+  double entries = 0; ///< of a row
+  double chosen = 0;  ///< entries of a row that come first
+
+  /// Of rows along `dim` of the op's operand; `into` of its result has the
+  /// chosen entries.
+  static SortWork of(mlir::Operation *op, mlir::StringAttr dim,
+                     mlir::StringAttr into);
+  /// The steps from parent to child that a row of random entries takes through
+  /// a heap of the chosen ones. Entry i of n is among the first k so far with
+  /// probability k / i, and then sinks by log2 k steps: all in all k (1 + ln(n
+  /// / k)) log2 k (heap sort for k = n; D. Knuth, The Art of Computer
+  /// Programming 3, 5.2.3). A comparison with the heap's top takes half a step.
+  double getHeapSteps() const;
+};
+
 /// Whether it costs less to compute `bytes` bytes by this work than to store
 /// and load them: at most 32 operations per byte. A core does 8 to 22 in the
 /// time of a byte's way to memory or back (docs/rationale/residuals.md). A

@@ -105,12 +105,15 @@ template <typename Op> static PartitionRule getSortingRule(Op op) {
   return rule;
 }
 
-/// The work of a heap of `count` entries.
+/// The steps of a heap, in operations that other kernels do in the same time.
+/// A step computes on single numbers, and waits for its entry and for a branch:
+/// 7 ns on a core (Zen 4). The price of a choice of shardings is a byte for two
+/// operations, which takes 0.1 to 0.2 ns over the links of such a machine.
 template <typename Op> static OpCost getSortingCost(Op op) {
+  constexpr double operationsOfStep = 128;
   OpCost cost;
-  TensorType input = op.getInput().getType();
-  cost.flops = input.getLocalElementCount(MeshAttr::of(op)) *
-               (1 + std::log2(static_cast<double>(op.getCount())));
+  SortWork work = SortWork::of(op, op.getDimAttr(), op.getIntoAttr());
+  cost.flops = operationsOfStep * work.rows * work.getHeapSteps();
   cost.bytes = getTrafficBytes(op);
   return cost;
 }

@@ -78,10 +78,16 @@ class Formulas(unittest.TestCase):
         self.assertEqual(minima.megatron(self.gpt2, 1024, 4), 1.5 * (50 * 1024 * 768 + 3 * 1024))
 
     def test_flops(self):
-        # 6 for each parameter of a product and token (arXiv 2001.08361), and attention.
+        # 6 for each parameter of a product and token (arXiv 2001.08361), and attention: of 8 x 8 blocks of scores, 36.
         products = sum(p.count() for p in self.gpt2.parameters if len(p.dims) > 1 and {"model"} < set(p.dims) and "seq" not in p.dims)
-        expected = 1024 * (6 * products + 12 * 14 * 512 * 768)
+        expected = 1024 * (6 * products + 12 * 14 * 512 * 36 / 64 * 768)
         self.assertAlmostEqual(sum(self.gpt2.flops(1).values()) / expected, 1)
+
+    def test_scores_of_rings(self):
+        # The last one of two ranks has 26 of the 36 blocks.
+        self.assertEqual(self.gpt2.scores(), 36 * 64 * 64)
+        self.assertEqual(self.gpt2.scores(2), 2 * 26 * 64 * 64)
+        self.assertEqual(rows.SMALL["gpt2"].scores(), rows.SMALL["gpt2"].seq ** 2)
 
     def test_context_takes_the_cheaper_plan(self):
         # Keys and values of all heads, with as many keys as heads: the same. Three heads cannot be exchanged on two ranks.

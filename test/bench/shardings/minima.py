@@ -87,12 +87,20 @@ class Transformer:
             stack += 2 * [d | {"ffn": self.ffn}] + 3 * [query] + [{"ffn": self.ffn}, d, d]
         return rest + [Parameter(dims, self.layers) for dims in stack]
 
-    def flops(self, data):
+    def scores(self, ring=1):
+        """Of a head and text, in blocks of 64 x 64, of which the causal mask allows something. The last of the ranks of a ring has
+        most of them, and counts for all."""
+        rows = -(-self.seq // ring)
+        starts = range(self.seq - rows, self.seq, 64)
+        ends = [min(start + 64, self.seq) for start in starts]
+        return ring * sum((end - start) * min(-(-end // 64) * 64, self.seq) for start, end in zip(starts, ends))
+
+    def flops(self, data, ring=1):
         """Of the products of a step, by what divides them. A product has two backward. Attention has 2 products forward and
-        5 backward, of all scores; half of them count for nothing under a causal mask."""
+        5 backward."""
         tokens, slots = self.tokens * data, self.slots * data
         d, layers = self.model, self.layers
-        cut = 6 * tokens * d * self.key * 2 * self.heads + 14 * tokens * self.seq * self.heads * self.key
+        cut = 6 * tokens * d * self.key * 2 * self.heads + 14 * self.batch * data * self.scores(ring) * self.heads * self.key
         cut += 6 * slots * 2 * d * self.ffn if self.experts else 6 * tokens * d * self.ffn * (3 if self.groups else 2)
         return {"layers": layers * cut, "kv": layers * 6 * tokens * d * self.key * 2 * self.kv,
                 "router": layers * 6 * tokens * d * self.experts, "vocab": 6 * tokens * d * self.vocab}

@@ -51,7 +51,7 @@ def layer_rows(m):
         return {heads: k, "ffn": k, "vocab": k}
 
     def add(title, mesh, layout, elements, counts, cuts, flops=None):
-        work = m.flops(mesh.get("data", 1))
+        work = m.flops(mesh.get("data", 1), mesh.get("ring", 1))
         ranks = prod(mesh.values())
         whole = mesh.get("tensor", 1) if "tensor" in layout else 1  # ranks that compute the router alike
         least = sum(work.values()) / ranks + work["router"] * (whole - 1) / ranks if flops is None else flops(work)

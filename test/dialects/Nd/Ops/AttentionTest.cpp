@@ -78,6 +78,33 @@ const std::vector<double> torchValues =
     transpose({-1, -0.9375, -0.75, -0.4375, 0, 0.5625, 1.25, 2.0625}, 2);
 const std::vector<double> torchSlopes = transpose({1, 2, 3, 4, 5, 6}, 2);
 
+/// Of four blocks of 64 rows, those of 64 entries of the memory count that the
+/// band allows anything of.
+TEST_F(Attention, CostOfBands) {
+  auto countEntries = [&](const Extras &extras) {
+    TensorType q = tensor(f32(), {{"h", 3}, {"s", 256}, {"d", 4}});
+    TensorType k = tensor(f32(), {{"m", 256}, {"d", 4}});
+    TensorType v = tensor(f32(), {{"m", 256}, {"e", 2}});
+    double entries = 0;
+    makeFunction({q, k, v}, [&](ValueBuilder &b, ValueRange x) {
+      AttentionOp op = make(b, x, extras);
+      OpCost cost = op.getCost();
+      entries = cost.flops / (3 * 2 * (4 + 2));
+      EXPECT_EQ(cost.transcendentals, 6 * 3 * entries);
+      return SmallVector<Value>{op.getOutput()};
+    });
+    return entries;
+  };
+  EXPECT_EQ(countEntries({}), 256 * 256);
+  EXPECT_EQ(countEntries({.position = "s", .highest = 0}),
+            64 * (64 + 128 + 192 + 256));
+  EXPECT_EQ(countEntries({.position = "s", .lowest = 0}),
+            64 * (64 + 128 + 192 + 256));
+  EXPECT_EQ(countEntries({.position = "s", .lowest = -127, .highest = 0}),
+            64 * (64 + 128 + 192 + 192));
+  EXPECT_EQ(countEntries({.position = "s", .lowest = 1000}), 0);
+}
+
 TEST_F(Attention, IsThatOfPyTorch) {
   Values y = run({query, keys, values}, {torchQuery, torchKeys, torchValues},
                  [&](ValueBuilder &b, ValueRange x) { return output(b, x); });

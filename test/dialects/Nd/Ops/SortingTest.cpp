@@ -47,6 +47,25 @@ protected:
   }
 };
 
+/// A sort costs more than to read and write its rows, so that no loop computes
+/// it again, and to choose few entries costs less than to sort all.
+TEST_F(Sorting, Cost) {
+  auto getCost = [&](int64_t count) {
+    OpCost cost;
+    makeFunction({tensor(f32(), {{"r", 3}, {"n", 1024}})},
+                 [&](ValueBuilder &b, ValueRange x) {
+                   Value y = argsort("n", count)(b, x);
+                   cost = y.getDefiningOp<ArgsortOp>().getCost();
+                   return SmallVector<Value>{y};
+                 });
+    return cost;
+  };
+  EXPECT_EQ(getCost(1024).flops, 128 * 3 * (512 + 1024 * 10));
+  EXPECT_EQ(getCost(1024).bytes, 2 * 4 * 3 * 1024);
+  EXPECT_EQ(getCost(1).flops, 128 * 3 * 512);
+  EXPECT_FALSE(isCheaperThanMemory(getCost(1024), getCost(1024).bytes));
+}
+
 // torch.sort(x, stable=True) of PyTorch 2.15 has the same indices.
 TEST_F(Sorting, OrdersBothWays) {
   TensorType row = tensor(f32(), {{"n", 7}});
