@@ -49,7 +49,8 @@ void BlockSearch::findLarge(ArrayRef<Operation *> ops) {
     if (hasMostPoints(op))
       ofProducts = std::max(ofProducts, least);
   }
-  leastOfLarge = (ofProducts > 0 ? ofProducts : ofAll) / partsOfLarge;
+  hasProducts = ofProducts > 0;
+  leastOfLarge = (hasProducts ? ofProducts : ofAll) / partsOfLarge;
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,7 +164,9 @@ BlockSearch::selectSteps(ArrayRef<Step> next, bool isProduct) const {
     return nullptr;
   };
   llvm::SmallVector<const Step *> best, left;
-  while (best.size() < bounds.states) {
+  // Without products, small values such as the norms of gradients decide, too.
+  size_t distinct = hasProducts ? bounds.states : (bounds.states + 1) / 2;
+  while (best.size() < distinct) {
     const Step *step = takeNext();
     if (!step)
       break;
@@ -172,6 +175,12 @@ BlockSearch::selectSteps(ArrayRef<Step> next, bool isProduct) const {
   size_t room = std::min(bounds.states - best.size(), left.size());
   best.append(left.begin(), left.begin() + room);
   left.erase(left.begin(), left.begin() + room);
+  while (best.size() < bounds.states) {
+    const Step *step = takeNext();
+    if (!step)
+      break;
+    best.push_back(step);
+  }
   auto isCheaper = [](const Step *a, const Step *b) {
     return a->total < b->total;
   };
