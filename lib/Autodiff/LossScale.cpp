@@ -76,8 +76,8 @@ StepTensor LossScale::describeSkipped(MLIRContext *context) {
 
 Value LossScale::getUpdateNumber(Value step) {
   nd::ValueBuilder build(builder, loc);
-  return build.make<nd::SubOp>(step,
-                               build.castTo(skippedSteps, builder.getI32Type()));
+  return build.make<nd::SubOp>(
+      step, build.castTo(skippedSteps, builder.getI32Type()));
 }
 
 SmallVector<Value> LossScale::getNext(int64_t interval) {

@@ -15,7 +15,7 @@ using syntax::Argument;
 using syntax::quote;
 using syntax::TensorDeclaration;
 
-/// "2", "2 to 3": how many arguments a function takes.
+/// "1 argument", "2 to 3 arguments": how many a function takes.
 static std::string describeCount(const syntax::FunctionDeclaration &function) {
   size_t most = function.arguments.size();
   size_t least =
@@ -23,7 +23,22 @@ static std::string describeCount(const syntax::FunctionDeclaration &function) {
         return !declared.defaultValue;
       });
   return (least == most ? "" : std::to_string(least) + " to ") +
-         std::to_string(most);
+         std::to_string(most) + (most == 1 ? " argument" : " arguments");
+}
+
+/// "; 'b' and 'c' are missing": the arguments without a value, the first ones
+/// by name.
+static std::string listMissing(ArrayRef<const TensorDeclaration *> missing) {
+  constexpr size_t shown = 3;
+  std::string text = "; ";
+  for (auto [index, each] : llvm::enumerate(missing.take_front(shown))) {
+    if (index > 0)
+      text += index + 1 == missing.size() ? " and " : ", ";
+    text += quote(each->name.text);
+  }
+  if (missing.size() > shown)
+    text += " and " + std::to_string(missing.size() - shown) + " more";
+  return text + (missing.size() == 1 ? " is missing" : " are missing");
 }
 
 /// Whether each argument without a default value is given.
@@ -33,22 +48,23 @@ bool Emitter::checkMissing(const syntax::FunctionDeclaration &function,
   bool isNamed = llvm::any_of(call.arguments, [](const Argument &argument) {
     return argument.kind == Argument::Kind::Named;
   });
-  for (auto [declared, argument] : llvm::zip(function.arguments, matching)) {
-    if (argument || declared.defaultValue)
-      continue;
-    std::string name = quote(function.name.text);
-    if (isNamed)
-      error(call.callee.span,
-            "function " + name + " needs argument " + quote(declared.name.text))
-          .note(declared.name.span, "declared here");
-    else
-      error(call.callee.span, "function " + name + " takes " +
-                                  describeCount(function) + " arguments, got " +
-                                  std::to_string(call.arguments.size()))
-          .note(function.name.span, "declared here");
-    return false;
-  }
-  return true;
+  SmallVector<const TensorDeclaration *> missing;
+  for (auto [declared, argument] : llvm::zip(function.arguments, matching))
+    if (!argument && !declared.defaultValue)
+      missing.push_back(&declared);
+  if (missing.empty())
+    return true;
+  std::string name = quote(function.name.text);
+  if (isNamed)
+    error(call.callee.span, "function " + name + " needs argument " +
+                                quote(missing.front()->name.text))
+        .note(missing.front()->name.span, "declared here");
+  else
+    error(call.callee.span,
+          "function " + name + " takes " + describeCount(function) + ", got " +
+              std::to_string(call.arguments.size()) + listMissing(missing))
+        .note(function.name.span, "declared here");
+  return false;
 }
 
 std::optional<Emitter::Matching>
@@ -80,7 +96,7 @@ Emitter::matchArguments(const syntax::FunctionDeclaration &function,
     } else if (place >= matching.size()) {
       error(call.callee.span, "function " + quote(function.name.text) +
                                   " takes " + describeCount(function) +
-                                  " arguments, got " +
+                                  ", got " +
                                   std::to_string(call.arguments.size()))
           .note(function.name.span, "declared here");
       return std::nullopt;
@@ -96,20 +112,45 @@ Emitter::matchArguments(const syntax::FunctionDeclaration &function,
                                                 : std::nullopt;
 }
 
+/// How a value gets the type that is wanted, if the type alone is wrong.
+static std::string hintAtType(std::string_view shown, nd::TensorType got,
+                              nd::TensorType wanted) {
+  Type type = wanted.getElementType();
+  if (type == got.getElementType() || got.getDims() != wanted.getDims())
+    return {};
+  // The text of a longer expression would only be repeated.
+  std::string value(shown.size() <= 16 ? shown : "…");
+  if (type.isInteger(1))
+    return "; a comparison makes truth values, as in " + value + " != 0";
+  return "; cast it: cast(" + value + ", " + describe(type) + ")";
+}
+
+/// Makes a number a tensor of the type that the argument is declared with.
+bool Emitter::convertNumber(const syntax::TensorDeclaration &declared,
+                            Operand &operand, syntax::Span at) {
+  Type type =
+      declared.type ? resolveType(*declared.type) : Type(builder.getF32Type());
+  if (type && type.isInteger(1)) {
+    error(at, "argument " + quote(declared.name.text) +
+                  " is declared i1, got the number " +
+                  toString(*operand.constant) +
+                  "; a comparison makes truth values, as in … != 0")
+        .note(declared.name.span, "declared here");
+    type = {};
+  }
+  operand =
+      type ? Operand::of(materialize(*operand.constant, type, at)) : Operand();
+  return operand.ok();
+}
+
 /// [L4.3]
 bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
                             Operand &operand, syntax::Span at, Scope &caller) {
   std::string name = quote(declared.name.text);
   nd::TensorType wanted;
   if (declared.dims || declared.type) {
-    if (operand.constant) {
-      Type type = declared.type ? resolveType(*declared.type)
-                                : Type(builder.getF32Type());
-      operand = type ? Operand::of(materialize(*operand.constant, type, at))
-                     : Operand();
-      if (!operand.ok())
-        return false;
-    }
+    if (operand.constant && !convertNumber(declared, operand, at))
+      return false;
     nd::TensorType got = nd::getTensorType(operand.value);
     SmallVector<nd::DimAttr> dims(got.getDims());
     if (declared.dims) {
@@ -131,7 +172,8 @@ bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
       return true;
     syntax::Diagnostic &mismatch =
         error(at, "argument " + name + " is declared " + describe(wanted) +
-                      ", got " + describe(got) + describeSizes(got, wanted));
+                      ", got " + describe(got) + describeSizes(got, wanted) +
+                      hintAtType(sources.text(at), got, wanted));
     mismatch.note(declared.name.span, "declared here");
     for (nd::DimAttr dim : wanted.getDims())
       noteLoop(mismatch, dim.getName().getValue());

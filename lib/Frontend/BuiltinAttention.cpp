@@ -26,8 +26,10 @@ private:
   bool readTensors();
   bool readNames();
   bool readExtras();
+  bool checkExtraType(unsigned argument, Value value);
   bool addExtra(unsigned argument, Value value);
   bool checkDims();
+  std::string freshName() const;
   bool checkExtra(unsigned argument, Value value);
   bool isRow(StringAttr dim) const {
     return dim != key && typeOf(0).hasDim(dim.getValue());
@@ -82,7 +84,31 @@ bool AttentionCall::readNames() {
                       quote(memory.getValue()) +
                       " of the keys' positions; rename it in the keys and "
                       "values: rename(k, " +
-                      memory.getValue().str() + " -> memory)");
+                      memory.getValue().str() + " -> " + freshName() + ")");
+  return false;
+}
+
+/// A name for the positions of keys and values, which none of them has now.
+std::string AttentionCall::freshName() const {
+  for (StringRef name : {"memory", "positions", "places"})
+    if (!typeOf(0).hasDim(name) && !typeOf(1).hasDim(name) &&
+        !typeOf(2).hasDim(name))
+      return name.str();
+  return "memory_2";
+}
+
+/// Whether the argument can be a mask or a bias.
+bool AttentionCall::checkExtraType(unsigned argument, Value value) {
+  Type type = nd::getTensorType(value).getElementType();
+  if (isOf(type, Floats | Booleans))
+    return true;
+  // The name of the argument, if it is one, says more than dots.
+  const syntax::Name *name = call.ast.arguments[argument].value->asName();
+  std::string shown = name ? std::string(name->text) : "…";
+  call.fail(argument, "'dot_attention' takes a mask (i1) or a bias (" +
+                          describe(Floats) + ") here, got " + describe(type) +
+                          "; a mask is a comparison, as in " + shown +
+                          " != 0, and a bias cast(" + shown + ", f32)");
   return false;
 }
 
@@ -94,8 +120,10 @@ bool AttentionCall::addExtra(unsigned argument, Value value) {
     call.emitter
         .error(call.place(argument),
                std::string("'dot_attention' takes one ") +
-                   (isMask ? "mask; combine them with 'and'"
-                           : "bias; add them up"))
+                   (isMask ? "mask, got two; combine them with 'and'"
+                           : "bias, got two; if one of them is meant as a "
+                             "mask, make it i1, as in mask != 0; otherwise "
+                             "add them up"))
         .note(call.place(known), "the first one is here");
     return false;
   }
@@ -113,10 +141,7 @@ bool AttentionCall::readExtras() {
   for (unsigned i = firstExtra; i < call.size(); ++i) {
     // A number takes the type of the queries. [L5.2]
     Value value = call.tensor(i, typeOf(0).getElementType());
-    if (!value ||
-        !call.emitter.checkKinds(value, Floats | Booleans, call.builtin.name,
-                                 call.place(i), call.place(i)) ||
-        !addExtra(i, value))
+    if (!value || !checkExtraType(i, value) || !addExtra(i, value))
       return false;
   }
   return true;

@@ -47,7 +47,8 @@ static bool looksElementwise(Call &call) {
   const syntax::Name *dim =
       second.kind == Argument::Kind::Value ? second.value->asName() : nullptr;
   if (second.kind != Argument::Kind::Value ||
-      (dim && call.emitter.isKnownDim(*dim)))
+      (dim &&
+       (call.emitter.isKnownDim(*dim) || !call.emitter.isKnownValue(*dim))))
     return false;
   call.fail(1, "expected the name of a dim; the larger or smaller of two "
                "tensors is " +

@@ -216,6 +216,13 @@ Operand Emitter::rejectName(const syntax::Name &name) {
   return {};
 }
 
+/// Where the model has a tensor of that name; null if it has none.
+const syntax::Name *Emitter::findTensorName(std::string_view name) const {
+  auto found = llvm::find_if(
+      tensorNames, [&](const syntax::Name &each) { return each.text == name; });
+  return found == tensorNames.end() ? nullptr : &*found;
+}
+
 void Emitter::rejectUnknown(const syntax::Name &name) {
   std::string text(name.text);
   for (const Scope *each = scope; each->loop; each = each->parent)
@@ -235,10 +242,17 @@ void Emitter::rejectUnknown(const syntax::Name &name) {
   bool isOutside = !frames.empty() && outside != declared.end();
   if (hint.empty() && isOutside)
     hint = "; a function sees its arguments only, pass it as one";
+  const syntax::Name *ofModel =
+      isTraining ? findTensorName(name.text) : nullptr;
+  if (ofModel && !isOutside)
+    hint = "; a setting sees no value of the model: it is computed from "
+           "step(), numbers and sizes of dims";
   syntax::Diagnostic &unknown =
       error(name.span, "unknown name " + quote(text) + hint);
   if (isOutside)
     unknown.note(outside->second, "the model's is declared here");
+  else if (ofModel)
+    unknown.note(ofModel->span, "the model's is defined here");
   else
     noteName(unknown, syntax::nearestName(name.text, names));
 }

@@ -87,9 +87,8 @@ bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
 /// Reports a member of what is a value or constant; false if it is neither.
 bool Emitter::rejectValueMember(const syntax::Name &value,
                                 const syntax::Name &member, bool isCall) {
-  bool isValue = scope && scope->findValue(value.text);
   if (file().imports.count(value.text) ||
-      (!isValue && !file().constants.count(value.text) && !isKnownDim(value)))
+      (!isKnownValue(value) && !isKnownDim(value)))
     return false;
   syntax::Span point = {member.span.source, value.span.end, member.span.end};
   noteName(
@@ -133,13 +132,23 @@ void Emitter::rejectCallee(const syntax::Name &name) {
   std::vector<std::string_view> names = builtinNames();
   for (const auto &entry : file().functions)
     names.push_back(entry.first);
+  std::string_view nearest = syntax::nearestName(name.text, names);
+  const syntax::FunctionDeclaration *near = nullptr;
+  std::string meant(nearest);
+  if (auto own = file().functions.find(nearest); own != file().functions.end())
+    near = own->second;
+  // A function of that very name in an imported file is nearer.
+  for (const auto &[import, info] : file().imports)
+    if (info.module && info.module->functions.count(name.text)) {
+      meant = std::string(import) + "." + std::string(name.text);
+      near = info.module->functions.at(name.text);
+    }
+  std::string hint =
+      meant.empty() ? "" : "; did you mean " + quote(meant) + "?";
   syntax::Diagnostic &unknown =
-      error(name.span, "unknown function " + quote(name.text) +
-                           syntax::didYouMean(name.text, names));
-  if (auto near = file().functions.find(syntax::nearestName(name.text, names));
-      near != file().functions.end())
-    unknown.note(near->second->name.span,
-                 quote(near->first) + " is declared here");
+      error(name.span, "unknown function " + quote(name.text) + hint);
+  if (near)
+    unknown.note(near->name.span, quote(meant) + " is declared here");
   noteOrigin(unknown, name.span);
 }
 
@@ -164,7 +173,8 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   Location location = locate(expr.span);
   Scope *caller = scope;
   scope = &callee;
-  frames.push_back({&function, location});
+  llvm::SaveAndRestore unmet(isUnmet, false);
+  frames.push_back({&function, location, call.callee.span});
   diagnostics.enter(call.callee.span,
                     "in this call of " + quote(function.name.text));
   path.push_back({function.name.text, call.callee.span, {}});
@@ -182,6 +192,8 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   for (const auto &[name, dim] : callee.dims)
     if (ok)
       resolveDim({name, dim.place});
+    else if (!declarations.dims.count(dim.name))
+      lostDims.insert(dim.name);
   scope = caller;
   return results.size() == none.size() ? results : none;
 }
@@ -204,7 +216,7 @@ SmallVector<Operand> Emitter::emitBody(const syntax::Body &body,
       continue;
     }
     for (const syntax::ExprPtr &value : returned->values)
-      results.push_back(emit(*value));
+      results.push_back(isUnmet ? Operand() : emit(*value));
     last = &statement;
   }
   if (!last)

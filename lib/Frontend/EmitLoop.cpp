@@ -124,7 +124,7 @@ std::optional<SmallVector<Value>> Emitter::emitIterations(syntax::Span at) {
 
 /// Calls `visit` with each assignment of the statements, nested loops included.
 static void
-visitAssigned(const std::vector<syntax::Statement> &statements,
+visitAssigned(ArrayRef<syntax::Statement> statements,
               function_ref<void(const syntax::Name &, bool isParam)> visit) {
   for (const syntax::Statement &statement : statements)
     if (const auto *assignment =
@@ -140,6 +140,14 @@ visitAssigned(const std::vector<syntax::Statement> &statements,
     else if (const auto *block =
                  std::get_if<syntax::RecomputeStatement>(&statement.node))
       visitAssigned(block->body, visit);
+}
+
+/// Gives the names that a statement assigns no value, after an error that the
+/// statement could only repeat.
+void Emitter::skip(const syntax::Statement &statement) {
+  visitAssigned(statement, [&](const syntax::Name &name, bool) {
+    assign(name, Operand());
+  });
 }
 
 /// The dim of a loop that may be here; null after an error. [L4.6]

@@ -190,6 +190,8 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
 /// A statement of the model, a function or a loop; functions handle their
 /// 'return' themselves.
 void Emitter::emitStatement(const syntax::Statement &statement) {
+  if (isUnmet)
+    return skip(statement);
   if (const auto *assignment =
           std::get_if<syntax::AssignStatement>(&statement.node))
     return assign(*assignment);
@@ -202,6 +204,8 @@ void Emitter::emitStatement(const syntax::Statement &statement) {
     return emitLoop(statement);
   if (std::holds_alternative<syntax::RecomputeStatement>(statement.node))
     return emitRecompute(statement);
+  if (std::holds_alternative<syntax::RequireStatement>(statement.node))
+    return emitRequire(statement);
   if (scope->loop)
     error(statement.span, "'return' cannot be inside a loop; assign the value, "
                           "and return the name after the loop")

@@ -339,12 +339,16 @@ void OptimizerReader::read(ArrayRef<syntax::SettingRule> rules) {
 void OptimizerReader::readClip(const syntax::ClipClause &clip) {
   syntax::Span at = clip.bound->span;
   Operand bound = readValue("clip", *clip.bound);
-  if (!check({"clip", std::nullopt}, bound, at))
-    return;
-  if (bound.constant && bound.constant->real == 0) {
-    emitter.error(at, "'clip' must be above 0: no gradient has the norm 0");
+  if (bound.constant && bound.constant->real <= 0) {
+    emitter.noteOrigin(
+        emitter.error(at, "'clip' must be above 0, got " +
+                              syntax::toString(*bound.constant) +
+                              ": it bounds the norm of the gradients"),
+        at);
     return;
   }
+  if (!check({"clip", std::nullopt}, bound, at))
+    return;
   StringAttr metric;
   if (clip.metric)
     metric = emitter.builder.getStringAttr(StringRef(clip.metric->text));

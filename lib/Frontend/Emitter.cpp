@@ -73,7 +73,7 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
   std::string_view text = argument ? argument->name : name.text;
   if (declarations.dims.count(text))
     return builder.getStringAttr(StringRef(text));
-  if (declarations.incomplete.dims)
+  if (declarations.incomplete.dims || lostDims.count(text))
     return {};
   // A call may name a dim that the function introduces; if it does not, the
   // call is wrong.
@@ -131,6 +131,11 @@ bool Emitter::isKnownDim(const syntax::Name &name) const {
   if (!argument && isImported())
     return false;
   return declarations.dims.count(argument ? argument->name : name.text);
+}
+
+bool Emitter::isKnownValue(const syntax::Name &name) const {
+  return (scope && scope->findValue(name.text)) ||
+         file().constants.count(name.text);
 }
 
 int64_t Emitter::dimSize(StringAttr dim) const {

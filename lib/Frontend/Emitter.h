@@ -134,6 +134,8 @@ public:
   mlir::StringAttr introduceDim(const syntax::Name &name, int64_t size);
   /// Whether the name is that of a known dim.
   bool isKnownDim(const syntax::Name &name) const;
+  /// Whether the name is that of a value or constant.
+  bool isKnownValue(const syntax::Name &name) const;
   int64_t dimSize(mlir::StringAttr dim) const;
   /// The dim of a declaration or list, with the size that it was declared with.
   nd::DimAttr declaredDim(const syntax::Name &name);
@@ -173,6 +175,7 @@ private:
   struct Frame {
     const syntax::FunctionDeclaration *function;
     mlir::Location location;
+    syntax::Span call; ///< the function's name in the call
   };
   /// A call or loop around the current place, as names of parameters show it.
   /// [L4.9]
@@ -193,6 +196,7 @@ private:
   Operand emitName(const syntax::Name &name);
   Operand rejectUnusable(const syntax::Name &name);
   Operand rejectName(const syntax::Name &name);
+  const syntax::Name *findTensorName(std::string_view name) const;
   void rejectUnknown(const syntax::Name &name);
   Operand emitUnary(const syntax::Expr &expr, const syntax::UnaryExpr &unary);
   Operand emitBinary(const syntax::Expr &expr,
@@ -283,10 +287,32 @@ private:
   bool bindDefault(const syntax::TensorDeclaration &declared, Scope &callee);
   bool bindFunction(const syntax::TensorDeclaration &declared,
                     const syntax::Expr &value, Scope &callee);
+  bool convertNumber(const syntax::TensorDeclaration &declared,
+                     Operand &operand, syntax::Span at);
   bool checkArgument(const syntax::TensorDeclaration &declared,
                      Operand &operand, syntax::Span at, Scope &caller);
 
+  // EmitRequire.cpp
+
+  /// What a condition comes to, and the part of it that decides if it is false.
+  struct Verdict {
+    bool holds;
+    const syntax::Expr *blamed;
+  };
+  void emitRequire(const syntax::Statement &statement);
+  std::optional<Verdict> judge(const syntax::Expr &expr);
+  std::optional<Verdict> judgeBoth(const syntax::Expr &expr,
+                                   const syntax::BinaryExpr &binary);
+  std::optional<Verdict> judgeComparison(const syntax::Expr &expr,
+                                         const syntax::BinaryExpr &binary);
+  std::optional<syntax::Constant> judgedNumber(const syntax::Expr &expr);
+  std::string describeUnmet(const syntax::Expr &expr,
+                            std::vector<syntax::Note> &notes);
+  void reportUnmet(const syntax::RequireStatement &require, syntax::Span at,
+                   const syntax::Expr &blamed);
+
   // EmitLoop.cpp
+  void skip(const syntax::Statement &statement);
   void emitLoop(const syntax::Statement &statement);
   nd::DimAttr checkLoop(const syntax::Statement &statement);
   void carryValues(Loop &loop);
@@ -369,6 +395,11 @@ private:
   /// The blocks of gradients at the current place, outermost first, and how
   /// many loops are around each.
   llvm::SmallVector<std::pair<mlir::Block *, size_t>> gradientBlocks;
+  /// A requirement of the function or model being emitted is not met: the
+  /// statements behind it are skipped. [L4.17]
+  bool isUnmet = false;
+  /// Dims that a function would have introduced, but for an error in it.
+  std::set<std::string_view> lostDims;
   unsigned opCount = 0;
   unsigned expressionDepth = 0;
   unsigned streamCount = 0;

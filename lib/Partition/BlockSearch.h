@@ -216,7 +216,7 @@ private:
   SearchKey keyOfOp;        ///< of the op at hand
   int64_t leastOfLarge = 0; ///< elements of a large value
   bool hasProducts = false;
-  size_t steps = 0;         ///< ops that the states have behind them
+  size_t steps = 0; ///< ops that the states have behind them
   double cost = 0, bytes = 0;
 };
 

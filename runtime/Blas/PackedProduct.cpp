@@ -132,9 +132,8 @@ void Matrices::chooseForms(const PackedKernel &kernel) {
   };
   // The kernel fetches ahead what it reads as it lies, so packing pays only
   // for other walks, although each tile of columns reads all of A again.
-  readsA = kernel.readsA &&
-           (a.along == 1 ? fewColumns || !meets(a.across)
-                         : n <= 32 || isDense(a.along));
+  readsA = kernel.readsA && (a.along == 1 ? fewColumns || !meets(a.across)
+                                          : n <= 32 || isDense(a.along));
   // A kernel that converts B would do so again for each tile of rows.
   int64_t rowsPerB = kernel.readsA ? 10 * maxRows : 2 * maxRows;
   readsB = b.across == 1 &&

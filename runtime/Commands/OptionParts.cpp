@@ -107,10 +107,9 @@ meshc::runtime::addParameterValues(CLI::App &app, Options &options,
 }
 
 static bool hasParameters(const MeshcProgram &program) {
-  return std::any_of(program.tensors, program.tensors + program.tensorCount,
-                     [](const MeshcTensor &tensor) {
-                       return tensor.role == MESHC_PARAMETER;
-                     });
+  return std::any_of(
+      program.tensors, program.tensors + program.tensorCount,
+      [](const MeshcTensor &tensor) { return tensor.role == MESHC_PARAMETER; });
 }
 
 void meshc::runtime::addParameters(CLI::App &app, const MeshcProgram &program,

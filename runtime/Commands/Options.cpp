@@ -174,7 +174,8 @@ static void addBest(CLI::App &app, Options &options, CLI::Option *checkpoint,
                options.bestIsLargest = way == "max";
              },
              "Keep the checkpoint of the best evaluation as FILE.best: that of "
-             "the lowest METRIC, or with METRIC:max of the highest")
+             "the lowest METRIC, also of an accuracy; where the highest is "
+             "best, write METRIC:max")
           ->type_name("METRIC")
           ->needs(checkpoint)
           ->needs(evalData);

@@ -90,7 +90,8 @@ static Predicate invert(Predicate predicate) {
 std::optional<Comparison> Comparison::of(Value mask) {
   auto negation = mask.getDefiningOp<NotOp>();
   auto op = (negation ? negation.getInput() : mask).getDefiningOp<CompareOp>();
-  if (!op || (negation && isa<FloatType>(op.getLhs().getType().getElementType())))
+  if (!op ||
+      (negation && isa<FloatType>(op.getLhs().getType().getElementType())))
     return std::nullopt;
   Predicate predicate = op.getPredicate();
   return Comparison{op, negation ? invert(predicate) : predicate};

@@ -214,10 +214,18 @@ struct RecomputeStatement {
   std::vector<Statement> body;
 };
 
+/// require size(key) > 1, "a message". The condition is null after a parse
+/// error. [L4.17]
+struct RequireStatement {
+  ExprPtr condition;
+  std::string_view message; ///< without its quotation marks
+};
+
 struct Statement {
   Span span; ///< of its first word
   std::variant<AssignStatement, ParamStatement, MetricStatement,
-               ReturnStatement, ForStatement, RecomputeStatement>
+               ReturnStatement, ForStatement, RecomputeStatement,
+               RequireStatement>
       node;
 };
 

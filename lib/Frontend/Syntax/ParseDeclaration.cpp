@@ -26,7 +26,9 @@ Program Parser::parseProgram() {
       outcome = Outcome::Lost;
     if (outcome != Outcome::Read)
       markIncomplete(word, program);
-    if (outcome == Outcome::Lost || !finishStatement("a declaration"))
+    isBehindTrain = declaration && std::holds_alternative<TrainDeclaration>(
+                                       program.declarations.back());
+    if (outcome == Outcome::Lost || !finishDeclaration())
       skipTo(&Parser::atDeclaration);
   }
   return program;
@@ -99,6 +101,15 @@ std::optional<Declaration> Parser::parseDeclaration() {
   return std::nullopt;
 }
 
+/// The end of a declaration. Behind a `train`, clauses may follow. [L1.6]
+bool Parser::finishDeclaration() {
+  if (!isBehindTrain || endsStatement())
+    return finishStatement("a declaration");
+  unexpected("a clause of 'train' (" + std::string(trainClauses) +
+             "), a new line or ';'");
+  return false;
+}
+
 /// Reports a word that begins no declaration, and skips it.
 void Parser::rejectDeclaration(const Token &word) {
   std::string hint;
@@ -112,8 +123,12 @@ void Parser::rejectDeclaration(const Token &word) {
       word.kind == TokenKind::End ? describe(word) : quote(textOf(word));
   diagnostics.error(word.span,
                     "expected a declaration (import, dim, let, mesh, "
-                    "layout, fn, model, train or generate), got " +
-                        got + hint);
+                    "layout, fn, model, train or generate)" +
+                        std::string(isBehindTrain && hint.empty()
+                                        ? " or a clause of 'train' (" +
+                                              std::string(trainClauses) + ")"
+                                        : "") +
+                        ", got " + got + hint);
   // This token may itself look like a declaration's start to the recovery.
   next();
 }

@@ -46,6 +46,8 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
     return parseFor(list);
   if (atRecompute())
     return parseRecompute(list);
+  if (atRequire())
+    return parseRequire(list);
   if (at(TokenKind::Return))
     return parseReturn(list);
   bool hasKeyword = at(TokenKind::Name) && peek(1).kind == TokenKind::Name &&
@@ -152,8 +154,8 @@ bool Parser::rejectStatement() {
   if (at(TokenKind::Name))
     got += " followed by " + describe(peek(1));
   diagnostics.error(peek().span, "expected a statement (name = expression, "
-                                 "param, metric, for, recompute or return), "
-                                 "got " +
+                                 "param, metric, for, recompute, require or "
+                                 "return), got " +
                                      got);
   next();
   return false;
@@ -229,6 +231,30 @@ bool Parser::parseRecompute(std::vector<Statement> &list) {
     return false;
   list.push_back({start, std::move(block)});
   return true;
+}
+
+/// require condition, "message". [L4.17]
+bool Parser::parseRequire(std::vector<Statement> &list) {
+  Span start = next().span;
+  RequireStatement statement{parseExpression(), {}};
+  bool ok = statement.condition != nullptr;
+  if (ok)
+    ok = expect(TokenKind::Comma,
+                "',' and a message in quotation marks, which says what the "
+                "condition demands");
+  // Two bytes are the quotation marks alone.
+  if (ok && at(TokenKind::String) && textOf(peek()).size() > 2) {
+    std::string_view quoted = textOf(next());
+    statement.message = quoted.substr(1, quoted.size() - 2);
+  } else if (ok) {
+    unexpected("a message in quotation marks, which says what the condition "
+               "demands");
+    ok = false;
+  }
+  if (!ok)
+    statement.condition = nullptr;
+  list.push_back({start, std::move(statement)});
+  return ok;
 }
 
 /// { statements } within a body.

@@ -126,7 +126,8 @@ bool Parser::atStatement() const {
     return true;
   if (!peek().startsLine)
     return false;
-  if (at(TokenKind::Return) || at(TokenKind::For) || atRecompute())
+  if (at(TokenKind::Return) || at(TokenKind::For) || atRecompute() ||
+      atRequire())
     return true;
   // Names on further lines may be arguments, and are many in some texts.
   return atAssignment(/*onOneLine=*/true) ||
@@ -146,6 +147,22 @@ bool Parser::atAssignment(bool onOneLine) const {
 
 bool Parser::atRecompute() const {
   return atWord("recompute") && peek(1).kind == TokenKind::LeftBrace;
+}
+
+/// True at `require` with the first token of a condition behind it; a value may
+/// be called `require`. [L1.4]
+bool Parser::atRequire() const {
+  switch (peek(1).kind) {
+  case TokenKind::Name:
+  case TokenKind::Integer:
+  case TokenKind::Real:
+  case TokenKind::LeftParen:
+  case TokenKind::Not:
+  case TokenKind::Minus:
+    return atWord("require") && !peek(1).startsLine;
+  default:
+    return false;
+  }
 }
 
 /// Skips tokens up to a place that `isStart` knows; false at the end.

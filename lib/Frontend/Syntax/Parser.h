@@ -26,6 +26,9 @@ public:
   static constexpr unsigned maxDepth = 256;
   /// The most entries of a literal table. [L5.17]
   static constexpr size_t maxTableEntries = 64;
+  /// What may follow an optimizer. [L7.5] to [L7.10]
+  static constexpr std::string_view trainClauses =
+      "set, clip, accumulate, precision or average";
 
   Parser(const SourceSet &sources, uint32_t source, Diagnostics &diagnostics);
 
@@ -52,12 +55,14 @@ private:
   bool atStatement() const;
   bool atAssignment(bool onOneLine) const;
   bool atRecompute() const;
+  bool atRequire() const;
   bool skipTo(bool (Parser::*isStart)() const);
   bool endsStatement() const;
   bool finishStatement(std::string_view after);
 
   // ParseDeclaration.cpp
   std::optional<Declaration> parseDeclaration();
+  bool finishDeclaration();
   void rejectDeclaration(const Token &word);
   void markIncomplete(std::string_view word, Program &program) const;
   bool parseImports(std::vector<Import> &list);
@@ -98,6 +103,7 @@ private:
   bool parseParam(std::vector<Statement> &list);
   bool parseFor(std::vector<Statement> &list);
   bool parseRecompute(std::vector<Statement> &list);
+  bool parseRequire(std::vector<Statement> &list);
   bool parseBlock(std::vector<Statement> &list, std::string_view owner);
   bool parseForHeader(ForStatement &loop);
 
@@ -135,6 +141,7 @@ private:
   /// What the declaration being read came to: all well, wrong but read to its
   /// end, or wrong with something left to skip.
   enum class Outcome { Read, Recovered, Lost } outcome = Outcome::Read;
+  bool isBehindTrain = false; ///< a `train` was the last declaration
 };
 
 } // namespace meshc::syntax

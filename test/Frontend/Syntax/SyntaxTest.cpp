@@ -304,6 +304,25 @@ TEST(Parser, ReadsLoops) { // [L4.6]
   EXPECT_EQ(inner.body.size(), 1u);
 }
 
+TEST(Parser, ReadsRequirements) { // [L4.17]
+  Parsed parsed("model m(x[a]) {\n"
+                "  require size(a) > 1 and not (b == 2),\n    \"a message\"\n"
+                "  for a { require -b < 3, \"m\"; y = x }\n"
+                "  require = x\n  require, z = f(require)\n}");
+  EXPECT_EQ(parsed.messages(), "");
+  const auto &model =
+      std::get<ModelDeclaration>(parsed.program.declarations.at(0));
+  ASSERT_EQ(model.body.statements.size(), 4u);
+  const auto &first = std::get<RequireStatement>(model.body.statements[0].node);
+  EXPECT_TRUE(first.condition);
+  EXPECT_EQ(first.message, "a message");
+  const auto &loop = std::get<ForStatement>(model.body.statements[1].node);
+  EXPECT_TRUE(std::holds_alternative<RequireStatement>(loop.body.at(0).node));
+  for (size_t i : {2, 3})
+    EXPECT_TRUE(
+        std::holds_alternative<AssignStatement>(model.body.statements[i].node));
+}
+
 TEST(Parser, ReadsSeveralValues) { // [L4.12]
   Parsed parsed("fn f(x) { a, b,\n  c = g(x,\n  x, b); a, b = g(c)\n"
                 "  d = a\n  a, b = g(d); return a,\n    b }\n");

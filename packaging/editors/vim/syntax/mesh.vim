@@ -7,6 +7,7 @@ endif
 syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\|generate\)\>"
 syn keyword meshKeyword and or not inf for return minimize with accumulate average precision from over along
 syn match meshKeyword "\<recompute\ze\s*{"
+syn match meshKeyword "\(^\|[;{]\)\s*\zsrequire\>\ze\s*[[:alnum:]_(-]"
 syn match meshKeyword "\(^\|}\)\s*\zsgradient\ze\s*("
 syn match meshKeyword "}\s*\zswhile\>"
 syn match meshKeyword "\]\s*\zsover\>"
