@@ -115,8 +115,8 @@ static Peak findPeak(const Json &report) {
 /// What a value without a name becomes where it lies, by an op that changes it
 /// in place, if that has a name: a part of a gradient, say, to which a scatter
 /// adds the rest. Otherwise the value itself.
-static const Json &getContinued(const Json &function, const Json &buffer) {
-  const Json *last = &buffer;
+static const Json *getContinued(const Json &function, const Json *buffer) {
+  const Json *last = buffer;
   auto continues = [&](const Json &next) {
     return isTemporary(next) && getBegin(next) == getBegin(*last) &&
            getEnd(next) == getEnd(*last) && next["first"] == (*last)["last"] &&
@@ -128,7 +128,7 @@ static const Json &getContinued(const Json &function, const Json &buffer) {
       return buffer;
     last = &*next;
   }
-  return *last;
+  return last;
 }
 
 /// The values that are in use at the peak, each byte with the largest of those
@@ -150,7 +150,7 @@ static std::vector<Occupied> listOccupied(const Peak &peak) {
     end = std::max(end, each.end);
   }
   for (Occupied &each : kept)
-    each.buffer = &getContinued(*peak.function, *each.buffer);
+    each.buffer = getContinued(*peak.function, each.buffer);
   return kept;
 }
 
