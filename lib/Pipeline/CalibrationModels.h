@@ -1,5 +1,4 @@
-//===- CalibrationModels.h - what meshc --calibrate measures -----*- C++
-//-*-===//
+//===- CalibrationModels.h - what --calibrate measures ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
