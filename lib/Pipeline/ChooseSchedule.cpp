@@ -59,7 +59,7 @@ static bool isWorthATrial(int64_t gain, const Outcome &usual,
 
 ExitCode scheduleProgram(OwningOpRef<ModuleOp> &program,
                          const CompileOptions &options,
-                         const cost::Machine &machine) {
+                         const cost::Machine &machine, int64_t *keptBytes) {
   const Phase &phase = getPhases()[getPhaseNumber("schedule")];
   const exec::MemoryAims aims = exec::takeMemoryAims(*program);
   OwningOpRef<ModuleOp> other = program->clone();
@@ -68,6 +68,8 @@ ExitCode scheduleProgram(OwningOpRef<ModuleOp> &program,
     return code;
   int64_t gain = exec::takeRecomputeGain(*program);
   Outcome usual = predictScheduled(*program, aims, machine);
+  if (keptBytes)
+    *keptBytes = usual.arenaBytes;
   if (!isWorthATrial(gain, usual, aims))
     return ExitCode::Success;
   exec::setRecompute(*other);

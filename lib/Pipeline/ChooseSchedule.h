@@ -23,10 +23,12 @@ namespace meshc {
 /// - with --recompute=full, if it is smaller;
 /// - otherwise if it is worth its time on `machine` (Outcome::isWorthItsArena).
 ///
-/// With --recompute=none it plans none.
+/// With --recompute=none it plans none. Sets `keptBytes`, if given, to the
+/// arena of the usual program.
 ExitCode scheduleProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                          const CompileOptions &options,
-                         const cost::Machine &machine);
+                         const cost::Machine &machine,
+                         int64_t *keptBytes = nullptr);
 
 } // namespace meshc
 

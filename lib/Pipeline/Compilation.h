@@ -91,8 +91,11 @@ private:
   /// Chooses options.recompute so that the arena fits the memory budget: the
   /// first policy of cheap, full and none that does, by planning the program
   /// with each. If none fits, reports the largest values. Does nothing if a
-  /// phase refuses the program.
+  /// phase refuses the program. Notes in `budget` what was tried.
   ExitCode fitMemory();
+  /// A sentence for the error, if --recompute is given: whether the program
+  /// fits with another policy.
+  std::string describeOtherPolicies();
 
   // Steps of --verify, after the phases parse, layout, collectives, codegen.
 
@@ -139,6 +142,7 @@ private:
   Verification verification;               ///< of --verify
   cost::Machine machine;                   ///< whose times are predicted
   DumpState state;                         ///< what is known beside the module
+  report::Json budget; ///< of --memory-budget, for report::addBudget
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation
   llvm::SmallVector<char> bytes;          ///< of emitCode

@@ -98,7 +98,10 @@ ExitCode Compilation::runPartition(const Phase &phase) {
 }
 
 ExitCode Compilation::runSchedule(const Phase &phase) {
-  return runChosen(phase, scheduleProgram);
+  return runChosen(phase,
+                   [](auto &program, const auto &options, const auto &machine) {
+                     return scheduleProgram(program, options, machine);
+                   });
 }
 
 ExitCode Compilation::runCollectives(const Phase &phase) {

@@ -10,6 +10,7 @@
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Pipeline/Trial.h"
+#include "lib/Report/Place.h"
 
 using namespace mlir;
 
@@ -56,22 +57,71 @@ static std::string describeBytes(int64_t bytes) {
          std::to_string(bytes) + " bytes)";
 }
 
-ExitCode Compilation::fitMemory() {
-  SmallVector<Recompute> policies = {Recompute::Cheap, Recompute::Full,
-                                     Recompute::None};
+/// The policies to try, in this order.
+static SmallVector<Recompute> listPolicies(ModuleOp module,
+                                           const CompileOptions &options) {
   bool hasLoops = false;
-  module->walk([&](nd::ScanOp) { hasLoops = true; });
+  module.walk([&](nd::ScanOp) { hasLoops = true; });
   if (options.recompute || !hasLoops || options.unrollLoops)
-    policies = {options.recompute.value_or(Recompute::Cheap)};
+    return {options.recompute.value_or(Recompute::Cheap)};
+  return {Recompute::Cheap, Recompute::Full, Recompute::None};
+}
+
+/// The loops whose gradients a policy is about: those of a model that is
+/// trained.
+static report::Json listLoops(ModuleOp module, const CompileOptions &options) {
+  report::Json loops = report::Json::array();
+  bool isTrained = false;
+  module.walk([&](nd::TrainOp) { isTrained = true; });
+  if (isTrained && !options.unrollLoops)
+    module.walk<WalkOrder::PreOrder>([&](nd::ScanOp loop) {
+      loops.push_back({{"dim", loop.getDim().str()},
+                       {"location", report::getPlace(loop.getLoc())}});
+    });
+  return loops;
+}
+
+/// What --recompute rules out, if another policy fits; otherwise that none
+/// does.
+std::string Compilation::describeOtherPolicies() {
+  if (!options.recompute)
+    return "";
+  CompileOptions others = options;
+  others.recompute.reset();
+  std::string given =
+      ("'--recompute=" + getName(*options.recompute) + "'").str();
+  SmallVector<Recompute> policies = listPolicies(*module, others);
+  llvm::erase(policies, *options.recompute);
+  for (Recompute policy : policies) {
+    others.recompute = policy;
+    std::optional<Trial> trial =
+        tryPhases(*module, "autodiff", others, machine);
+    if (trial && trial->arenaBytes <= *options.memoryBudget)
+      return " Without " + given +
+             " it fits: '--recompute=" + getName(policy).str() + "' needs " +
+             describeBytes(trial->arenaBytes) + ".";
+  }
+  return policies.empty() ? ""
+                          : " It does not fit without " + given + " either.";
+}
+
+ExitCode Compilation::fitMemory() {
+  SmallVector<Recompute> policies = listPolicies(*module, options);
   std::optional<Trial> least;
   Recompute leastPolicy = policies.front();
   CompileOptions trialOptions = options;
+  budget = {{"bytes", *options.memoryBudget},
+            {"loops", listLoops(*module, options)},
+            {"tried", report::Json::array()}};
   for (Recompute policy : policies) {
     trialOptions.recompute = policy;
     std::optional<Trial> trial =
         tryPhases(*module, "autodiff", trialOptions, machine);
     if (!trial) // the phases report why
       return ExitCode::Success;
+    budget["tried"].push_back({{"recompute", getName(policy).str()},
+                               {"arenaBytes", trial->arenaBytes},
+                               {"keptBytes", trial->keptBytes}});
     if (trial->arenaBytes <= *options.memoryBudget) {
       options.recompute = policy;
       return ExitCode::Success;
@@ -86,14 +136,14 @@ ExitCode Compilation::fitMemory() {
                            : (" with '--recompute=" + getName(leastPolicy) +
                               "', which needs least")
                                  .str();
-  return fail(ExitCode::Memory,
-              "the program needs an arena of " +
-                  describeBytes(least->arenaBytes) + " per rank" + choice +
-                  "; '--memory-budget' is " +
-                  describeBytes(*options.memoryBudget) +
-                  ". Cut more dims over the mesh, or make the batch smaller. "
-                  "The largest values at the peak:" +
-                  listLargest(*least));
+  return fail(
+      ExitCode::Memory,
+      "the program needs an arena of " + describeBytes(least->arenaBytes) +
+          " per rank" + choice + "; '--memory-budget' is " +
+          describeBytes(*options.memoryBudget) + "." + describeOtherPolicies() +
+          " Cut more dims over the mesh, or make the batch smaller. "
+          "The largest values at the peak:" +
+          listLargest(*least));
 }
 
 ExitCode Compilation::runAutodiff(const Phase &phase) {

@@ -45,7 +45,7 @@ std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
     if (phases[number].name == "partition")
       code = partitionProgram(trial.program, options, machine);
     else if (phases[number].name == "schedule")
-      code = scheduleProgram(trial.program, options, machine);
+      code = scheduleProgram(trial.program, options, machine, &trial.keptBytes);
     else
       code = tryPhase(phases[number], *trial.program, options);
     if (code != ExitCode::Success)

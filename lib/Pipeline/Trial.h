@@ -18,6 +18,8 @@ struct Trial {
   mlir::OwningOpRef<mlir::ModuleOp> program; ///< after the phase schedule
   report::Json report;                       ///< report::buildReport
   int64_t arenaBytes = 0;                    ///< of each rank
+  /// The same, if nothing outside of loops were computed again.
+  int64_t keptBytes = 0;
 
   /// The report of the function whose costs are compared: the training step, if
   /// there is one.

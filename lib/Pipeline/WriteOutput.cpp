@@ -57,8 +57,11 @@ ExitCode Compilation::printReport() {
   llvm::raw_string_ostream stream(text);
   report::Json full = state.manifest; // with what programs have no use for
   report::addMemory(full, *module);
-  if (full.contains("memory"))
+  if (full.contains("memory")) {
     report::addPeak(full);
+    if (!budget.is_null())
+      report::addBudget(full, budget);
+  }
   if (options.report == ReportFormat::Text)
     report::printReport(full, stream);
   else if (options.report == ReportFormat::Json)

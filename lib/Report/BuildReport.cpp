@@ -170,4 +170,8 @@ void setArenaBytes(Json &report, int64_t bytes) {
   report["memory"] = {{"arenaBytes", bytes}};
 }
 
+void addBudget(Json &report, const Json &budget) {
+  report["memory"]["budget"] = budget;
+}
+
 } // namespace meshc::report

@@ -91,6 +91,54 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
     out << "    and " << peak["lines"].size() - most << " more lines\n";
 }
 
+/// "loops over 'time' (lstm.mesh:9:3), 'layers' (lstm.mesh:8:3)"
+static std::string describeLoops(const Json &loops) {
+  constexpr size_t most = 4;
+  std::string text = loops.size() == 1 ? "the loop over " : "loops over ";
+  for (size_t i = 0; i < std::min(loops.size(), most); ++i) {
+    auto place = loops[i]["location"].get<std::string>();
+    text += (i ? ", '" : "'") + loops[i]["dim"].get<std::string>() + "'" +
+            (place.empty() ? "" : " (" + place + ")");
+  }
+  if (loops.size() > most)
+    text += " and " + std::to_string(loops.size() - most) + " more";
+  return text;
+}
+
+/// What --memory-budget chose, and the arena with each choice.
+static void printBudget(const Json &budget, llvm::raw_ostream &out) {
+  auto bytesOf = [](const Json &json, const char *name) {
+    return json[name].get<double>();
+  };
+  const Json &chosen = budget["tried"].back();
+  bool computesAgain = chosen["keptBytes"] != chosen["arenaBytes"];
+  bool hasLoops = !budget["loops"].empty();
+  out << "  memory budget of " << formatBytes(bytesOf(budget, "bytes"))
+      << ": fits";
+  if (hasLoops)
+    out << " with --recompute=" << chosen["recompute"].get<std::string>()
+        << " for the gradients of " << describeLoops(budget["loops"]);
+  if (computesAgain)
+    out << (hasLoops ? ", and" : "")
+        << " because values outside of loops are computed again";
+  out << (hasLoops || computesAgain ? "\n"
+                                    : " without computing values again\n");
+  out << "    arena: ";
+  for (const Json &tried : budget["tried"]) {
+    bool isLast = &tried == &chosen;
+    out << formatBytes(bytesOf(tried, isLast ? "keptBytes" : "arenaBytes"));
+    if (hasLoops)
+      out << " with " << tried["recompute"].get<std::string>();
+    out << (isLast ? "" : ", ");
+  }
+  if (computesAgain)
+    out << (hasLoops ? ", " : " without this, ")
+        << formatBytes(bytesOf(chosen, "arenaBytes"))
+        << (hasLoops ? " with values outside of loops computed again"
+                     : " with it");
+  out << "\n";
+}
+
 /// How the predicted time of a step function divides.
 static void printTime(const Json &time, llvm::raw_ostream &out) {
   auto part = [&](const char *name) {
@@ -156,6 +204,8 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
         << formatBytes(report["memory"]["arenaBytes"].get<double>())
         << " per rank (" << report["memory"]["arenaBytes"].get<int64_t>()
         << " bytes)\n";
+  if (report.contains("memory") && report["memory"].contains("budget"))
+    printBudget(report["memory"]["budget"], out);
   if (report.contains("memory") && report["memory"].contains("peak"))
     printPeak(report["memory"]["peak"], out);
   printPadding(report, out);

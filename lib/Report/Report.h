@@ -160,6 +160,18 @@ void addMemory(Json &report, mlir::ModuleOp module);
 /// `largest` are at most 8 tensors and values; both begin with the largest.
 void addPeak(Json &report);
 
+/// Adds what --memory-budget chose, to a report with setArenaBytes:
+///
+///     "memory": {"budget": {"bytes": n,
+///       "loops": [{"dim": "layers", "location": "gpt.mesh:8:3"}, …],
+///       "tried": [{"recompute": "cheap", "arenaBytes": n, "keptBytes": n},
+///                 …]}}
+///
+/// `loops` are those whose gradients --recompute is about. `tried` are the
+/// values of --recompute that were planned; the last one is chosen.
+/// `keptBytes` is the arena if nothing outside of loops were computed again.
+void addBudget(Json &report, const Json &budget);
+
 /// Adds the times that lib/Cost/StepTime.h predicts for a module after the
 /// schedule phase: the machine, how the time of each function divides, and of
 /// each collective the number of its site in MeshcProgram, the seconds of all

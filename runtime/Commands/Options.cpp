@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Options.h"
 
+#include "runtime/Base/ByteCount.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
@@ -260,23 +261,12 @@ static void addEval(CLI::App &app, const MeshcProgram &program,
 
 /// "500M", "5G": bytes in powers of 1000.
 static int64_t parseBytes(const std::string &option, const std::string &text) {
-  const std::string units = "kMGT";
-  const size_t unit =
-      text.empty() ? std::string::npos : units.find(text.back());
-  const bool hasUnit = unit != std::string::npos;
-  uint64_t value = 0;
-  try {
-    value = parseWhole(option, text.substr(0, text.size() - hasUnit), 1,
-                       999'999'999);
-  } catch (const Failure &) {
-    throw valueFailure(option, text,
-                       "a number of bytes, such as 500M or 5G (powers of "
-                       "1000; at most 9 digits)");
-  }
-  for (size_t i = 0; hasUnit && i <= unit; ++i)
-    if (__builtin_mul_overflow(value, uint64_t(1000), &value))
-      break;
-  return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
+  const std::optional<int64_t> bytes = parseByteCount(text);
+  if (!bytes)
+    throw valueFailure(option, text, byteCountForm);
+  if (*bytes < 1)
+    throw valueFailure(option, text, "1 byte or more");
+  return *bytes;
 }
 
 static void addExport(CLI::App &app, Options &options, MayDiffer &mayDiffer) {

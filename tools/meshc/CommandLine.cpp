@@ -7,6 +7,7 @@
 
 #include "tools/meshc/CommandLine.h"
 #include "lib/Frontend/Syntax/Spelling.h"
+#include "runtime/Base/ByteCount.h"
 #include "runtime/Commands/OptionErrors.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -47,23 +48,12 @@ static uint64_t parseSeed(const std::string &text) {
   return value;
 }
 
-/// Bytes, with a unit of powers of 1000 or without.
 static int64_t parseBytes(const std::string &option, const std::string &text) {
-  const std::string units = "kMGT";
-  size_t digits = text.find_first_not_of("0123456789");
-  std::string number = text.substr(0, digits);
-  std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-  bool isKnown = unit.empty() ||
-                 (unit.size() == 1 && units.find(unit) != std::string::npos);
-  if (number.empty() || number.size() > 15 || !isKnown)
-    throw CLI::ValidationError("'" + option + "' is '" + text +
-                               "'; expected a number of bytes in at most 15 "
-                               "digits, such as 800M or 8G (powers of 1000)");
-  int64_t bytes = std::strtoll(number.c_str(), nullptr, 10);
-  for (size_t i = 0; !unit.empty() && i <= units.find(unit); ++i)
-    if (__builtin_mul_overflow(bytes, int64_t(1000), &bytes))
-      return INT64_MAX;
-  return bytes;
+  std::optional<int64_t> bytes = runtime::parseByteCount(text);
+  if (!bytes)
+    throw CLI::ValidationError("'" + option + "' is '" + text + "'; expected " +
+                               runtime::byteCountForm);
+  return *bytes;
 }
 
 /// Fails if a value is none of these.
@@ -199,7 +189,9 @@ static void addMemory(CLI::App &app, CompileOptions &options) {
          [&](const std::string &text) {
            options.memoryBudget = parseBytes("--memory-budget", text);
          },
-         "bytes that the arena of a rank may take, as in 800M or 8G: chooses "
+         "bytes that the arena of a rank may take, as in 800M or 1.5G (powers "
+         "of "
+         "1000): chooses "
          "--recompute so that it fits, or ends with an error that names the "
          "largest tensors. Loops may use the room that is left for copies, "
          "where they shorten the step")

@@ -128,14 +128,17 @@ TEST(Weights, exportIsTheInverse) {
   const std::string mapped = " --weights-map " + map;
   EXPECT_EQ(bench.eval("--weights " + one + mapped), metrics);
   // In files of at most 20 bytes, and with the names of the model.
-  ASSERT_EQ(exported("--shard-size 20 --to " + one + mapped).code, 0);
+  ASSERT_EQ(exported("--shard-size 0.02kB --to " + one + mapped).code, 0);
   EXPECT_EQ(bench.eval("--weights " + one + ".index.json" + mapped), metrics);
   EXPECT_TRUE(fs::exists(bench.folder.file("one-00002-of-00002.safetensors")));
   ASSERT_EQ(exported("--to " + one).code, 0);
   EXPECT_EQ(bench.eval("--weights " + one), metrics);
   expectError(exported("--to " + c), 2, "'--to'");
   expectError(exported("--shard-size 5X --to " + one), 2,
-              "'--shard-size' is '5X'; expected a number of bytes");
+              "'--shard-size' is '5X'; expected a number of bytes, such as "
+              "800M, 1.5G or 8GB (units are k, M, G and T, powers of 1000");
+  expectError(exported("--shard-size 0 --to " + one), 2,
+              "'--shard-size' is '0'; expected 1 byte or more");
   bench.folder.write("m", "w = one\nb = 7\n");
   expectError(exported("--to " + one + mapped), 4,
               ":2:5: parameter 'b' holds ");
