@@ -274,8 +274,8 @@ static void addExport(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
                  "The parameters, as train wrote them")
       ->required();
   app.add_option("--to", options.to,
-                 "Write them to this file (safetensors), without the "
-                 "optimizer's state")
+                 "Write them to this file, of the format safetensors, without "
+                 "the optimizer's state, such as model.safetensors")
       ->required();
   addWeightsMap(app, options, mayDiffer);
   addParameterValues(app, options, storedParametersHelp);

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Weights.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Checkpoint/ExportWeights.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Commands/DistinctFiles.h"
 
+#include <cstring>
 #include <optional>
 
 using namespace meshc::runtime;
@@ -51,6 +53,34 @@ LoadedWeights meshc::runtime::loadWeights(const std::string &path,
   return loaded;
 }
 
+/// Refuses a name by which tools would take the file for one of another format.
+/// Names without an ending are free.
+static void checkFormat(const std::string &path) {
+  static const char *const others[] = {
+      ".bin", ".ckpt", ".gguf", ".h5", ".json", ".msgpack", ".npy",
+      ".npz", ".onnx", ".pkl",  ".pt", ".pth",  ".zip",     ".gz"};
+  const std::string index = ".index.json", own = ".safetensors";
+  auto endsIn = [](const std::string &text, const std::string &ending) {
+    return text.size() > ending.size() &&
+           text.compare(text.size() - ending.size(), ending.size(), ending) ==
+               0;
+  };
+  for (const std::string &ending : {index, std::string(".json")})
+    if (endsIn(path, own + ending))
+      throw Failure(ExitCode::Usage,
+                    "'--to' is '" + path +
+                        "', the name of an index; give the name without '" +
+                        ending + "': '--shard-size' writes an index beside it");
+  for (const char *other : others)
+    if (endsIn(path, other))
+      throw Failure(
+          ExitCode::Usage,
+          "'--to' is '" + path +
+              "', and export writes files of the format safetensors only; "
+              "expected a name such as '" +
+              path.substr(0, path.size() - std::strlen(other)) + own + "'");
+}
+
 void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
                                       const Options &options) {
   std::vector<NamedFile> named{{"--checkpoint", options.checkpoint, false},
@@ -58,6 +88,7 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
   if (!options.weightsMap.empty())
     named.push_back({"--weights-map", options.weightsMap, false});
   checkDistinct(named);
+  checkFormat(options.to);
   const std::optional<NameMap> names = openMap(options.weightsMap);
   const std::vector<std::string> earlier = exportWeights(
       WeightFiles(options.checkpoint), program, names ? &*names : nullptr,

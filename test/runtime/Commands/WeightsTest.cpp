@@ -134,6 +134,15 @@ TEST(Weights, exportIsTheInverse) {
   ASSERT_EQ(exported("--to " + one).code, 0);
   EXPECT_EQ(bench.eval("--weights " + one), metrics);
   expectError(exported("--to " + c), 2, "'--to'");
+  const std::string bin = bench.folder.file("x.bin");
+  expectError(exported("--to " + bin), 2,
+              "'--to' is '" + bin +
+                  "', and export writes files of the format safetensors only; "
+                  "expected a name such as '" +
+                  bench.folder.file("x.safetensors") + "'");
+  EXPECT_FALSE(fs::exists(bin));
+  expectError(exported("--shard-size 20 --to " + one + ".index.json"), 2,
+              "the name of an index; give the name without '.index.json'");
   expectError(exported("--shard-size 5X --to " + one), 2,
               "'--shard-size' is '5X'; expected a number of bytes, such as "
               "800M, 1.5G or 8GB (units are k, M, G and T, powers of 1000");
