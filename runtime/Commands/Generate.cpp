@@ -89,19 +89,31 @@ static void checkCounts(const MeshcProgram &program, int64_t prompts,
                                        limit + compileFor(beams));
 }
 
+/// Compares the tokenizer with the model's vocabulary. A larger vocabulary is
+/// padded, and its other tokens are never chosen. Beyond twice the tokens, the
+/// tokenizer is hardly that of the training data.
+static void checkVocabulary(const MeshcProgram &program, const Options &options,
+                            int64_t tokens) {
+  const int64_t known = findTensor(program, MESHC_LOGITS).dims[1].size;
+  if (tokens <= known && known <= 2 * tokens)
+    return;
+  const std::string found =
+      "tokenizer '" + options.tokenizer + "' has " + std::to_string(tokens) +
+      " tokens, and the model's vocabulary has " + std::to_string(known);
+  const std::string hint = "; give the '--tokenizer' of the training data";
+  if (tokens > known)
+    throw Failure(ExitCode::Data, found + hint);
+  if (!options.quiet)
+    printError(std::string(program.name) + ": warning: " + found +
+               "; tokens from " + std::to_string(tokens) +
+               " on are never chosen" + hint + ", unless this is it\n");
+}
+
 Prompts meshc::runtime::openPrompts(const MeshcProgram &program,
                                     const Options &options) {
   Prompts prompts;
   prompts.tokenizer = openTokenizer(options.tokenizer);
-  int64_t known = findTensor(program, MESHC_LOGITS).dims[1].size;
-  if (prompts.tokenizer->vocabularySize() > known)
-    throw Failure(ExitCode::Data,
-                  "tokenizer '" + options.tokenizer + "' has " +
-                      std::to_string(prompts.tokenizer->vocabularySize()) +
-                      " tokens, and the model's vocabulary has " +
-                      std::to_string(known) +
-                      "; give the '--tokenizer' of "
-                      "the training data");
+  checkVocabulary(program, options, prompts.tokenizer->vocabularySize());
   std::vector<std::string> texts = options.prompts;
   if (texts.empty())
     texts.emplace_back();

@@ -191,6 +191,22 @@ expect 3 "." $run --prompt c --tokenizer characters:ab.json
 expect 4 "no.safetensors" ./program generate --weights no.safetensors --prompt a
 "$meshc" gpt.mesh --set vocab=100 -o small
 expect 3 "tokenizer 'bytes' has 256 tokens, and the model's vocabulary has 100" ./small generate --weights trained.safetensors --prompt a
+# Tokens that the tokenizer does not have are not chosen, however probable they are.
+"$meshc" gpt.mesh --set vocab=4000 -o padded
+./padded train --data text.txt --steps 0 --threads 1 --quiet --checkpoint padded.safetensors </dev/null
+much="'bytes' has 256 tokens, and the model's vocabulary has 4000; tokens from 256 on are never chosen"
+for choice in --greedy "--temperature 1000" "--beams 2"; do
+  expect 0 "^gpt: warning: tokenizer $much; give the '--tokenizer' of the training data, unless this is it$" \
+    ./padded generate --weights padded.safetensors --prompt "the" $choice
+  [ "$(./padded generate --weights padded.safetensors --prompt "the" $choice --quiet </dev/null 2>quiet.txt | wc -c)" = 18 ] ||
+    fail "a vocabulary larger than the tokenizer's gave other than 17 bytes"
+  [ ! -s quiet.txt ] || fail "--quiet prints $(cat quiet.txt)"
+done
+# A vocabulary that is only padded needs no warning.
+"$meshc" gpt.mesh --set vocab=320 -o padded
+./padded train --data text.txt --steps 0 --threads 1 --quiet --checkpoint padded.safetensors --overwrite </dev/null
+./padded generate --weights padded.safetensors --prompt "the" </dev/null 2>quiet.txt >text.out
+! grep -q warning quiet.txt || fail "a padded vocabulary gives $(cat quiet.txt)"
 grep -v '^generate' gpt.mesh >silent.mesh
 "$meshc" silent.mesh -o silent
 expect 2 "model 'gpt' has no 'generate' statement" ./silent generate --weights trained.safetensors --prompt a
