@@ -12,6 +12,20 @@ using namespace meshc::runtime;
 static const char *const drawing[] = {"--temperature", "--top-k", "--top-p",
                                       "--seed"};
 
+/// Softmax cannot divide by 0, which other tools take for the most probable
+/// token.
+static double parseTemperature(const std::string &text) {
+  const std::string wanted = "a number above 0, at most 1e6";
+  const bool isZero =
+      text.find_first_of("0") != std::string::npos &&
+      text.substr(0, text.find_first_of("eE")).find_first_not_of("0.") ==
+          std::string::npos;
+  return parsePositive("--temperature", text, 1e6,
+                       wanted + (isZero ? "; for the most probable token of "
+                                          "each step, give '--greedy' instead"
+                                        : ""));
+}
+
 static void addSampling(CLI::App &app, Options &options) {
   Sampling &sampling = options.sampling;
   CLI::Option *greedy =
@@ -20,11 +34,10 @@ static void addSampling(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--temperature",
          [&sampling](const std::string &text) {
-           sampling.temperature = parsePositive(
-               "--temperature", text, 1e6, "a number above 0, at most 1e6");
+           sampling.temperature = parseTemperature(text);
          },
          "Divide the logits by this number: below 1, probable tokens become "
-         "more probable (default: 1)")
+         "more probable (default: 1; not 0, for which there is --greedy)")
       ->type_name("NUMBER");
   addWhole(app, "--top-k", sampling.topK, 1, INT32_MAX,
            "Choose among the N most probable tokens (default: all)");

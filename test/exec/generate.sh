@@ -174,7 +174,10 @@ expect 2 "the prompt is empty, and the tokenizer 'bytes' has no token for the st
 expect 2 "the prompt has 17 tokens, and the model has 16 positions" $run --prompt "the cat sat on th"
 expect 2 "there are 3 prompts, and the program generates 2 texts at once; give at most 2 and the others in another run, or compile it with '--set batch=3' or more$" $run --prompt a --prompt b --prompt c
 expect 2 "'--top-p' is '1.5'; expected a number above 0, at most 1" $run --prompt a --top-p 1.5
-expect 2 "'--temperature' is '0'; expected a number above 0, at most 1e6" $run --prompt a --temperature 0
+for zero in 0 0.0 0e3; do
+  expect 2 "'--temperature' is '$zero'; expected a number above 0, at most 1e6; for the most probable token of each step, give '--greedy' instead" $run --prompt a --temperature $zero
+done
+expect 2 "'--temperature' is '-1'; expected a number above 0, at most 1e6; see" $run --prompt a --temperature -1
 expect 2 "'--temperature' is '1e30'; expected a number above 0, at most 1e6" $run --prompt a --temperature 1e30
 expect 2 "'--beams' is 3, and the program generates 2 texts at once; compile it with '--set batch=3' or more$" $run --prompt a --beams 3
 expect 2 "there are 2 prompts, and '--beams' goes on with one; give the others in other runs$" $run --prompt a --prompt b --beams 2
