@@ -316,7 +316,8 @@ static void load(const WeightFiles &files, const NameMap *map,
     listForeign(files, used, problems);
   if (map && problems.empty())
     parts.listUnread(*map, problems);
-  refuseMisfits(files, *rank.program, problems);
+  refuseMisfits(files, *rank.program, problems,
+                ofOtherTools && !map ? hintAtMap(files, used) : "");
   files.verifyMetadata();
   for (const ParameterSource &source : sources)
     loadSource(files, map, source, rank, refused);

@@ -13,7 +13,8 @@ using namespace meshc::runtime;
 
 void meshc::runtime::refuseMisfits(const WeightFiles &files,
                                    const MeshcProgram &program,
-                                   const std::vector<std::string> &problems) {
+                                   const std::vector<std::string> &problems,
+                                   const std::string &hint) {
   constexpr size_t most = 8;
   if (problems.empty())
     return;
@@ -23,7 +24,24 @@ void meshc::runtime::refuseMisfits(const WeightFiles &files,
     text += (i ? "; " : "") + problems[i];
   if (problems.size() > most)
     text += "; and " + std::to_string(problems.size() - most) + " more";
-  throw Failure(ExitCode::Checkpoint, text);
+  throw Failure(ExitCode::Checkpoint, text + hint);
+}
+
+static bool isOfTrain(const WeightFiles &files) {
+  return files.single() && hasRunState(*files.single());
+}
+
+std::string meshc::runtime::hintAtMap(const WeightFiles &files,
+                                      const std::set<std::string> &used) {
+  if (isOfTrain(files))
+    return "";
+  std::string example;
+  for (const auto &[name, entry] : files.tensors())
+    if (example.empty() && !used.count(name))
+      example = ", such as '" + name + "'";
+  return "; if the file is another tool's and has other names" + example +
+         ", or shapes, describe them with '--weights-map' (maps for GPT-2 and "
+         "Llama are in meshc's folder share/meshc/weights)";
 }
 
 /// Whether `name` names a state of the training, in a checkpoint: a
@@ -48,7 +66,7 @@ void meshc::runtime::listExtra(const WeightFiles &files,
   for (uint32_t i = 0; i < program.tensorCount; ++i)
     if (program.tensors[i].role == MESHC_PARAMETER)
       parameters.insert(program.tensors[i].name);
-  const bool ofTrain = files.single() && hasRunState(*files.single());
+  const bool ofTrain = isOfTrain(files);
   for (const auto &[name, entry] : files.tensors())
     if (!used.count(name) &&
         !(ofTrain &&

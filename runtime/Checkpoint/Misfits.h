@@ -24,10 +24,16 @@ void listExtra(const WeightFiles &files, const MeshcProgram &program,
                const std::set<std::string> &used, const NameMap *map,
                std::vector<std::string> &problems);
 
-/// Throws Failure(Checkpoint) if there are `problems`, and names the first
-/// ones.
+/// Throws Failure(Checkpoint) if there are `problems`: names the first ones,
+/// and ends with `hint`.
 void refuseMisfits(const WeightFiles &files, const MeshcProgram &program,
-                   const std::vector<std::string> &problems);
+                   const std::vector<std::string> &problems,
+                   const std::string &hint = "");
+
+/// Says how parameters are read from files of other tools; empty if `train`
+/// wrote the file. `used` are the names of the tensors that parameters have.
+std::string hintAtMap(const WeightFiles &files,
+                      const std::set<std::string> &used);
 
 } // namespace meshc::runtime
 

@@ -63,7 +63,9 @@ TEST(Weights, misfitsAreNamed) {
                       "' does not fit model 'line': tensor 'w' is F32 [2, 3]; "
                       "expected F32, F16 or BF16 [feature = 6]; "
                       "tensor 'b' is missing; tensor 'bias', F32 [1], is not "
-                      "a parameter");
+                      "a parameter; if the file is another tool's and has "
+                      "other names, such as 'bias', or shapes, describe them "
+                      "with '--weights-map' (maps for GPT-2 and Llama");
   std::string types =
       bench.foreign("t", {{"w", "I32", {6}, 0, 0}, {"b", "F64", {}, 0, 0}},
                     std::string(32, '\0'));
