@@ -7,6 +7,7 @@
 #include "runtime/Commands/Entry.h"
 
 #include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/Parallel.h"
 #include "runtime/Base/ProcessMemory.h"
@@ -126,14 +127,16 @@ static std::string describeWindows(const char *option, const Dataset &data) {
   if (!corpus)
     return "";
   std::ostringstream out;
-  out << option << ": " << corpus->count << " tokens in " << corpus->windows()
-      << " windows of " << corpus->window << ", one every " << corpus->stride;
+  out << option << ": " << counted(corpus->count, "token") << " in "
+      << counted(corpus->windows(), "window") << " of " << corpus->window
+      << ", one every " << corpus->stride;
   const bool within = !corpus->windowsBefore.empty();
   if (within)
-    out << " in each of " << corpus->documents << " documents";
+    out << " in each of " << counted(corpus->documents, "document");
   if (int64_t left = corpus->leftOut())
     out << (within ? "; " : "; the last ") << left
-        << " fill no window and are left out";
+        << (left == 1 ? " fills no window and is left out"
+                      : " fill no window and are left out");
   out << '\n';
   return out.str();
 }
@@ -147,9 +150,9 @@ static void printStart(const MeshcProgram &program, const World &world,
         << (std::string(world.kind()) == "threads" ? "threads of this process"
                                                    : world.kind())
         << ")";
-  out << ", " << threads << (threads == 1 ? " thread" : " threads")
-      << (world.size() > 1 ? " each" : "") << "; " << files.data->examples()
-      << " examples, batch " << files.data->batch() << '\n'
+  out << ", " << counted(threads, "thread") << (world.size() > 1 ? " each" : "")
+      << "; " << counted(files.data->examples(), "example") << ", batch "
+      << files.data->batch() << '\n'
       << describeWindows("--data", *files.data);
   if (files.evalData)
     out << describeWindows("--eval-data", *files.evalData);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Evaluate.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Commands/Weights.h"
@@ -134,9 +135,9 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
   log.begin(state.step);
   for (size_t i = 0; i < names.size(); ++i) {
     char number[400];
-    std::snprintf(number, sizeof(number), " %.4f (%lld examples)\n",
-                  (*means)[i], static_cast<long long>(dataset.examples()));
-    text += names[i] + number;
+    std::snprintf(number, sizeof(number), " %.4f", (*means)[i]);
+    text += names[i] + number + " (" + counted(dataset.examples(), "example") +
+            ")\n";
     log.add(names[i], (*means)[i]);
   }
   log.add("examples", static_cast<double>(dataset.examples()));

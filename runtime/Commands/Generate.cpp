@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Generate.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Commands/ReorderCaches.h"
@@ -444,10 +445,11 @@ void Generation::printEnd(const Options &options) const {
   if (!options.quiet) {
     char text[200];
     std::snprintf(text, sizeof(text),
-                  "%.0f tokens in %.3f s: %.1f tokens/s; the first one %.3f s "
-                  "after the prompt of %lld\n",
-                  added, seconds, rate, wait, static_cast<long long>(prompt));
-    printError(name + ": " + text + writer->describeEnd());
+                  " in %.3f s: %.1f tokens/s; the first one %.3f s after the "
+                  "prompt of %lld\n",
+                  seconds, rate, wait, static_cast<long long>(prompt));
+    printError(name + ": " + counted(writer->added(), "token") + text +
+               writer->describeEnd());
   }
   Log log(options.log);
   log.begin(session.program().positions);

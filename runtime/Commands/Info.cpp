@@ -7,6 +7,7 @@
 #include "runtime/Commands/Info.h"
 
 #include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Commands/BestCheckpoint.h"
@@ -92,13 +93,13 @@ static void printPrompts(const MeshcProgram &program, std::ostream &out) {
 void meshc::runtime::printRun(const std::string &path, std::ostream &out) {
   const RunState state = readRunState(SafetensorsFile(path));
   out << "checkpoint " << path << "\n  after step " << state.step << ", seed "
-      << state.seed << ", " << state.position << " examples";
+      << state.seed << ", " << counted(state.position, "example");
   if (state.skipped)
-    out << ", " << state.skipped << " steps skipped";
+    out << ", " << counted(state.skipped, "step") << " skipped";
   out << '\n';
   if (state.best.step >= 0)
     out << "  " << BestCheckpoint::describe(state.best) << ", "
-        << state.best.since << " evaluations since an improvement\n";
+        << counted(state.best.since, "evaluation") << " since an improvement\n";
 }
 
 void meshc::runtime::printInfo(const MeshcProgram &program, bool json,

@@ -89,7 +89,7 @@ static std::string formatMilliseconds(double seconds) {
   return text;
 }
 
-/// "104648", or in short "105k"
+/// "104648", "12.3", "0.46"; or in short "105k"
 static std::string formatRate(double rate, bool isShort) {
   char text[64];
   if (isShort && rate >= 1e7)
@@ -97,7 +97,11 @@ static std::string formatRate(double rate, bool isShort) {
   else if (isShort && rate >= 1e4)
     std::snprintf(text, sizeof(text), "%.0fk", rate / 1e3);
   else
-    std::snprintf(text, sizeof(text), "%.0f", rate);
+    std::snprintf(text, sizeof(text), "%.*f",
+                  rate < 9.995   ? 2
+                  : rate < 99.95 ? 1
+                                 : 0,
+                  rate);
   return text;
 }
 

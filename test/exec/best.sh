@@ -22,7 +22,7 @@ train() { # CHECKPOINT OPTIONS... -> output.txt
     >output.txt
 }
 best_of() { # CHECKPOINT -> step and value of its best evaluation
-  ./program info --checkpoint "$1" | sed -n 's/^  best loss \([0-9.]*\) after step \([0-9]*\), \([0-9]*\) evaluations since an improvement$/\2 \1 \3/p'
+  ./program info --checkpoint "$1" | sed -n 's/^  best loss \([0-9.]*\) after step \([0-9]*\), \([0-9]*\) evaluations* since an improvement$/\2 \1 \3/p'
 }
 losses_of() { sed -n 's/{"step":\([0-9]*\),"eval_loss":\([^,]*\),.*/\1 \2/p' "$1.jsonl"; }
 for options in "" "--mesh d=2 --layout batch:d" "--mesh d=2,t=2 --layout batch:d,class:t"; do

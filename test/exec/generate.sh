@@ -168,6 +168,7 @@ OPTIONS
 run="./program generate --weights trained.safetensors"
 expect 0 "^gpt: 4 tokens in [0-9.]* s: [0-9.]* tokens/s; the first one [0-9.]* s after the prompt of 3$" $run --prompt "the" --tokens 4 --log log.jsonl
 grep -q '"tokens":4.*"prompt_tokens":3,"time_to_first_token":[0-9]' log.jsonl || fail "the log has $(cat log.jsonl)"
+expect 0 "^gpt: 1 token in " $run --prompt "the" --tokens 1
 expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the"
 expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the" --tokens 15
 expect 2 "the prompt is empty, and the tokenizer 'bytes' has no token for the start" $run

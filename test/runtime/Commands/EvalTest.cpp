@@ -59,8 +59,8 @@ TEST(Eval, countsEveryExampleOnce) {
       EXPECT_EQ(log["examples"], count);
       EXPECT_EQ(log["step"], 3);
       char text[64];
-      std::snprintf(text, sizeof(text), "error %.4f (%d examples)\n",
-                    double(log["error"]), count);
+      std::snprintf(text, sizeof(text), "error %.4f (%d example%s)\n",
+                    double(log["error"]), count, count == 1 ? "" : "s");
       EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
     }
 }

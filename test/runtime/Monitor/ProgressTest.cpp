@@ -41,6 +41,24 @@ TEST(Progress, plainLinesSayEverything) {
             "104648 examples/s  skipped 3  took 0:04");
 }
 
+TEST(Progress, lowRatesHaveThreeDigits) {
+  ProgressStatus status = makeStatus();
+  for (auto [rate, text] :
+       std::vector<std::pair<double, std::string>>{{0.0123, "0.01"},
+                                                   {0.456, "0.46"},
+                                                   {9.99, "9.99"},
+                                                   {9.996, "10.0"},
+                                                   {12.34, "12.3"},
+                                                   {99.96, "100"},
+                                                   {123.4, "123"},
+                                                   {0, "0.00"}}) {
+    status.examplesPerSecond = rate;
+    std::string wanted = "  " + text + " examples/s  ";
+    EXPECT_NE(formatProgress(status).find(wanted), std::string::npos)
+        << formatProgress(status);
+  }
+}
+
 /// Whatever the sign bit of a NaN, which is set on x86.
 TEST(Progress, nanHasNoSign) {
   ProgressStatus status = makeStatus();
