@@ -259,7 +259,7 @@ static void addEval(CLI::App &app, const MeshcProgram &program,
   addRunOptions(app, options, mayDiffer);
 }
 
-/// "500M", "5G": bytes in powers of 1000.
+/// At least one byte.
 static int64_t parseBytes(const std::string &option, const std::string &text) {
   const std::optional<int64_t> bytes = parseByteCount(text);
   if (!bytes)

@@ -10,6 +10,7 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Data/Bytes.h"
 #include "runtime/Tokens/Unicode.h"
+#include "runtime/Tokens/VocabularyJson.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -52,15 +53,13 @@ std::string CharacterSet::toJson() const {
 
 CharacterTokenizer::CharacterTokenizer(const std::string &path) : path(path) {
   std::shared_ptr<const Bytes> bytes = Bytes::open(path);
+  const std::string expected = "expected {\"characters\": [\"a\", …]}, as "
+                               "'meshc-tokens characters' writes it";
   auto fail = [&](const std::string &what) {
     return Failure(ExitCode::Data,
-                   "vocabulary '" + path + "' " + what +
-                       "; expected {\"characters\": [\"a\", …]}, as "
-                       "'meshc-tokens characters' writes it");
+                   "vocabulary '" + path + "' " + what + "; " + expected);
   };
-  json file = json::parse(bytes->data(), bytes->data() + bytes->size(), nullptr,
-                          /*allow_exceptions=*/false);
-  bytes->checkIntact();
+  json file = parseVocabulary(*bytes, path, expected);
   if (!file.is_object() || !file.contains("characters") ||
       !file["characters"].is_array() || file["characters"].empty())
     throw fail("has no list of characters");

@@ -10,8 +10,9 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Data/Bytes.h"
 #include "runtime/Tokens/Unicode.h"
+#include "runtime/Tokens/VocabularyJson.h"
 
-#include <nlohmann/json.hpp>
+#include <filesystem>
 
 using namespace meshc::runtime;
 
@@ -121,17 +122,33 @@ static Failure bpeFailure(const std::string &path, const std::string &what) {
 /// The most tokens of a vocabulary; the merges have as many slots.
 static constexpr size_t mostTokens = size_t(1) << 20;
 
+/// Hugging Face gives the two files other names.
+static void checkNames(const std::string &folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (auto [name, other] : {std::pair("encoder.json", "vocab.json"),
+                             std::pair("vocab.bpe", "merges.txt")}) {
+    const fs::path path(folder);
+    if (!fs::exists(path / name, error) && fs::exists(path / other, error))
+      throw Failure(ExitCode::Data,
+                    "folder '" + folder + "' has no '" + name +
+                        "', but Hugging Face's '" + other +
+                        "', which is the same file; link or copy it to '" +
+                        name + "'");
+  }
+}
+
 Gpt2Tokenizer::Gpt2Tokenizer(const std::string &folder) : merges(0) {
+  checkNames(folder);
   readTokens(folder + "/encoder.json");
   readMerges(folder + "/vocab.bpe");
   name = "gpt2:" + formatCrc32c(checksum);
 }
 
 void Gpt2Tokenizer::readTokens(const std::string &path) {
-  using nlohmann::json;
   std::shared_ptr<const Bytes> file = Bytes::open(path);
-  json map = json::parse(file->data(), file->data() + file->size(), nullptr,
-                         /*allow_exceptions=*/false);
+  const nlohmann::json map = parseVocabulary(
+      *file, path, "expected tokens, {\"!\": 0, …}; fetch it again");
   checksum = crc32c(file->data(), file->size());
   file->checkIntact();
   if (!map.is_object() || map.empty() || map.size() > mostTokens)

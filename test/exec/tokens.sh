@@ -130,6 +130,21 @@ expect 2 "input 'mask' describes the windows of a corpus, and no corpus is given
 expect 2 "'@maks' is not known of a corpus" ./program train --data corpus --data mask=@maks
 expect 2 "'--output' and 'an input' are the same file" "$tokens" encode --tokenizer bytes -o texts/a texts
 expect 2 "'x' is not a tokenizer; expected 'bytes'" "$tokens" encode --tokenizer x -o y texts
+for command in "encode --tokenizer bytes" characters; do
+  expect 2 "'--output' is '-'; expected the name of a file: the output is written as a whole" "$tokens" $command -o - texts
+  [ ! -e ./- ] || fail "there is a file called '-'"
+done
+"$tokens" decode --tokenizer characters:vocabulary.json --first 3740 corpus | cmp - <(tail -c 1 all.txt)
+expect 2 "'--first' is 3741, and token file 'corpus' has 3741 tokens; expected 0 to 3740" \
+  "$tokens" decode --tokenizer characters:vocabulary.json --first 3741 corpus
+expect 2 "'--first' is '-1'; expected a whole number from 0 to 9223372036854775807; see" "$tokens" decode --tokenizer bytes --first -1 corpus
+expect 2 "'--type' is 'u8'; expected 'u16' or 'i32'; see" "$tokens" encode --tokenizer bytes --type u8 -o y texts
+expect 2 "there is more than one token file; expected one; see" "$tokens" info corpus y
+expect 2 "there is no token file; expected one that 'encode' wrote; see" "$tokens" decode --tokenizer bytes
+expect 2 "there is no input; expected files or folders of texts; see" "$tokens" characters -o y
+head -c 20 vocabulary.json >broken.json
+expect 3 "vocabulary 'broken.json' ends early: its JSON text is not complete; expected \{\"characters\"" \
+  "$tokens" encode --tokenizer characters:broken.json -o y texts
 expect 2 "'enc' is not a command; expected 'encode', 'decode', 'characters' or 'info'" "$tokens" enc
 expect 3 "'texts/b.gz': character U\+.* is not in vocabulary" sh -c "
   '$tokens' characters -o few.json texts/more/c && '$tokens' encode --tokenizer characters:few.json -o y texts/b.gz"

@@ -10,12 +10,15 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
 #include "runtime/Commands/OptionErrors.h"
+#include "runtime/Commands/OptionParts.h"
 
 #include <CLI/CLI.hpp>
 #include <sstream>
 
 using namespace meshc::tokens;
 using meshc::runtime::ExitCode;
+using meshc::runtime::Failure;
+namespace runtime = meshc::runtime;
 
 static const char *const tokenizerHelp =
     "bytes, characters:FILE (a vocabulary that 'characters' wrote), "
@@ -36,8 +39,19 @@ static void addInputs(CLI::App &app, Options &options) {
       ->type_name("FILE");
 }
 
+/// "-" would be a file of that name, and not standard output.
 static void addOutput(CLI::App &app, Options &options) {
-  app.add_option("-o,--output", options.output, "The file to write")
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&options](const std::string &path) {
+           if (path == "-")
+             throw runtime::valueFailure(
+                 "--output", path,
+                 "the name of a file: the output is written as a whole and not "
+                 "to standard output (a file called '-' is './-')");
+           options.output = path;
+         },
+         "The file to write")
       ->required()
       ->type_name("FILE");
 }
@@ -62,10 +76,16 @@ static CLI::App *addEncode(CLI::App &app, Options &options) {
   addTokenizer(*encode, options);
   addOutput(*encode, options);
   encode
-      ->add_option("--type", options.type,
-                   "How a token is stored: u16 or i32 (default: u16 if the "
-                   "vocabulary has at most 65536 tokens)")
-      ->check(CLI::IsMember({"u16", "i32"}));
+      ->add_option_function<std::string>(
+          "--type",
+          [&options](const std::string &text) {
+            if (text != "u16" && text != "i32")
+              throw runtime::valueFailure("--type", text, "'u16' or 'i32'");
+            options.type = text;
+          },
+          "How a token is stored: u16 or i32 (default: u16 if the vocabulary "
+          "has at most 65536 tokens)")
+      ->type_name("TYPE");
   encode->add_flag("--end-of-text", options.endOfText,
                    "End each document with the tokenizer's special token, such "
                    "as GPT-2's <|endoftext|>");
@@ -77,12 +97,29 @@ static CLI::App *addDecode(CLI::App &app, Options &options) {
   CLI::App *decode =
       app.add_subcommand("decode", "Print the text of a file of tokens");
   addTokenizer(*decode, options);
-  decode->add_option("--first", options.first, "Begin with this token")
-      ->check(CLI::Range(int64_t(0), INT64_MAX));
-  decode->add_option("--count", options.count, "Print so many tokens")
-      ->check(CLI::Range(int64_t(0), INT64_MAX));
+  runtime::addWhole(*decode, "--first", options.first, 0, INT64_MAX,
+                    "Begin with the token of this number, from 0 on");
+  runtime::addWhole(*decode, "--count", options.count, 0, INT64_MAX,
+                    "Print so many tokens (default: all that follow)");
   addTokenFile(*decode, options);
   return decode;
+}
+
+/// The parser's words about arguments that are no options, in others.
+static std::string describeArguments(const std::string &message) {
+  if (message == "file is required")
+    return "there is no token file; expected one that 'encode' wrote";
+  if (message.rfind("file: At Most 1 ", 0) == 0)
+    return "there is more than one token file; expected one";
+  if (message == "input is required")
+    return "there is no input; expected files or folders of texts";
+  return message;
+}
+
+static int failUsage(const std::string &message) {
+  meshc::runtime::printError("meshc-tokens: error: " + message +
+                             "; see 'meshc-tokens --help'\n");
+  return static_cast<int>(ExitCode::Usage);
 }
 
 std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
@@ -112,14 +149,15 @@ std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
       runtime::printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
-    std::string message = runtime::describeParseError(app, error);
+    std::string message =
+        describeArguments(runtime::describeParseError(app, error));
     if (app.get_subcommands().empty())
       message = (argc < 2 ? "there is no command"
                           : "'" + std::string(argv[1]) + "' is not a command") +
                 "; expected 'encode', 'decode', 'characters' or 'info'";
-    runtime::printError("meshc-tokens: error: " + message +
-                        "; see 'meshc-tokens --help'\n");
-    return static_cast<int>(ExitCode::Usage);
+    return failUsage(message);
+  } catch (const Failure &failure) {
+    return failUsage(failure.what());
   }
   options.command = encode->parsed()       ? Command::Encode
                     : decode->parsed()     ? Command::Decode

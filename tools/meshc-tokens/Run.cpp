@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/meshc-tokens/Run.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Commands/DistinctFiles.h"
@@ -67,10 +68,6 @@ static void forEachText(const std::vector<std::string> &files,
     }
     bytes->checkIntact();
   }
-}
-
-static std::string counted(int64_t count, const std::string &what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 /// How the tokens are stored.
@@ -154,11 +151,17 @@ static void decode(const Options &options) {
                                       "', and '--tokenizer' is "
                                       "'" +
                                       tokenizer->identity() + "'");
+  if (options.first >= file.tokenCount)
+    throw Failure(ExitCode::Usage,
+                  "'--first' is " + std::to_string(options.first) +
+                      ", and token file '" + options.inputs.front() + "' has " +
+                      counted(file.tokenCount, "token") + "; expected 0 to " +
+                      std::to_string(file.tokenCount - 1));
   const Convert convert = findConvert(file.type, false, MESHC_I32);
   const int64_t size = sizeOf(file.type);
   std::vector<int32_t> tokens;
   int32_t previous = -1;
-  int64_t at = std::min(options.first, file.tokenCount);
+  int64_t at = options.first;
   int64_t left = std::min(options.count, file.tokenCount - at);
   while (left > 0) {
     tokens.resize(static_cast<size_t>(std::min<int64_t>(left, 1 << 16)));

@@ -73,7 +73,12 @@ TEST(Tokenizer, KnowsCharacters) {
 TEST(Tokenizer, RefusesDamagedCharacters) {
   Folder folder;
   for (auto [text, what] : std::vector<std::pair<std::string, std::string>>{
-           {"", "has no list of characters"},
+           {"", "is empty; expected {\"characters\""},
+           {"{\"characters\": [\"a\"", "ends early: its JSON text is not "},
+           {"{\n \"characters\": x", "is no JSON text from line 2, column 16 "},
+           {"{\"characters\": [\"\xff\"]}", "is no JSON text from line 1, "},
+           {"[1e999]", "has a number that is too large; expected"},
+           {"[]", "has no list of characters"},
            {"{\"characters\": []}", "has no list of characters"},
            {"{\"characters\": [\"a\", \"bc\"]}", "has entry 1, which"},
            {"{\"characters\": [\"a\", 3]}", "has entry 1, which"},
@@ -151,6 +156,10 @@ TEST(Tokenizer, RefusesDamagedGpt2Files) {
   };
   EXPECT_NE(failure().find("encoder.json' cannot be opened"),
             std::string::npos);
+  folder.write("vocab.json", "{}");
+  EXPECT_NE(failure().find("' has no 'encoder.json', but Hugging Face's "
+                           "'vocab.json'"),
+            std::string::npos);
   for (const char *merges :
        {"Ġt\n", "Ġ t\nĠ t\n", "Ġ h\n", "x y\n", "Ġ  t\n"}) {
     writeGpt2(folder, merges);
@@ -162,6 +171,10 @@ TEST(Tokenizer, RefusesDamagedGpt2Files) {
     folder.write("encoder.json", tokens);
     EXPECT_NE(failure().find("encoder.json' "), std::string::npos) << tokens;
   }
+  folder.write("encoder.json", "{\"a\": 0,");
+  EXPECT_NE(failure().find("encoder.json' ends early: its JSON text is not "
+                           "complete; expected tokens, {\"!\": 0, …}; fetch"),
+            std::string::npos);
   folder.write("encoder.json", "{\"a\": 0}");
   EXPECT_NE(failure().find("encoder.json' has no token for byte 0"),
             std::string::npos);
