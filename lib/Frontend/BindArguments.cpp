@@ -244,9 +244,9 @@ bool Emitter::bindDefault(const TensorDeclaration &declared, Scope &callee) {
   return number.has_value();
 }
 
-/// Binds all arguments in `callee`; false after an error.
+/// Binds all arguments of the call `at` in `callee`; false after an error.
 bool Emitter::bindArguments(const Callee &called, const Matching &matching,
-                            Scope &callee) {
+                            syntax::Span at, Scope &callee) {
   SmallVector<const syntax::Expr *> values;
   for (const Argument *argument : matching)
     values.push_back(argument ? argument->value.get() : nullptr);
@@ -278,11 +278,17 @@ bool Emitter::bindArguments(const Callee &called, const Matching &matching,
   Scope *caller = scope;
   llvm::SaveAndRestore inCallee(scope, &callee);
   for (auto [declared, argument] :
-       llvm::zip(called.function->arguments, matching))
-    if (declared.kind == TensorDeclaration::Kind::Tensor)
-      ok &= checkArgument(declared, callee.values[declared.name.text],
-                          argument ? argument->value->span
-                                   : declared.defaultValue->span,
-                          *caller);
+       llvm::zip(called.function->arguments, matching)) {
+    if (declared.kind != TensorDeclaration::Kind::Tensor)
+      continue;
+    Operand &operand = callee.values[declared.name.text];
+    ok &= checkArgument(declared, operand,
+                        argument ? argument->value->span
+                                 : declared.defaultValue->span,
+                        *caller);
+    // The default's text may be in another file, but its value is the call's.
+    if (!argument && operand.value)
+      operand.value.setLoc(locate(at));
+  }
   return ok;
 }

@@ -168,7 +168,7 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
     return none;
   Scope callee;
   callee.module = called.module;
-  if (!bindArguments(called, *matching, callee))
+  if (!bindArguments(called, *matching, expr.span, callee))
     return none;
   Location location = locate(expr.span);
   Scope *caller = scope;

@@ -281,7 +281,7 @@ private:
   bool checkMissing(const syntax::FunctionDeclaration &function,
                     const syntax::CallExpr &call, const Matching &matching);
   bool bindArguments(const Callee &called, const Matching &matching,
-                     Scope &callee);
+                     syntax::Span at, Scope &callee);
   bool bindArgument(const syntax::TensorDeclaration &declared,
                     const syntax::Expr &value, Scope &callee);
   bool bindDefault(const syntax::TensorDeclaration &declared, Scope &callee);

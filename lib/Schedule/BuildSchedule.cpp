@@ -124,9 +124,10 @@ static Location getSource(Value value) {
     unsigned number = result.getResultNumber();
     value = Value();
     if (isa<spmd::CollectiveOpInterface>(op)) {
-      StringRef text = spmd::getCause(op, number).name;
-      if (!text.empty())
-        name = StringAttr::get(op->getContext(), text);
+      spmd::Cause cause = spmd::getCause(op, number);
+      location = cause.location;
+      if (!cause.name.empty())
+        name = StringAttr::get(op->getContext(), cause.name);
       break;
     }
     if (!isa<exec::FusionOp, exec::LibraryOpInterface>(op)) {
