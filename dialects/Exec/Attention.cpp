@@ -63,6 +63,7 @@ InnerDims::InnerDims(Operation *held) {
   operands = {loops.key, loops.key, loops.value};
   operands.append(scores.mask ? 1 : 0, StringAttr());
   operands.append(scores.bias ? 1 : 0, scores.distance);
+  operands.append(scores.predicate ? 2 : 0, StringAttr());
   results = {loops.value, StringAttr()};
   if (isa<nd::AttentionGradientOp>(held)) {
     operands.append({loops.value, StringAttr(), loops.value});

@@ -110,6 +110,24 @@ private:
 };
 } // namespace
 
+static MeshcLabels getAbiLabels(nd::Predicate predicate) {
+  switch (predicate) {
+  case nd::Predicate::Eq:
+    return MESHC_LABELS_EQUAL;
+  case nd::Predicate::Ne:
+    return MESHC_LABELS_DIFFER;
+  case nd::Predicate::Lt:
+    return MESHC_LABELS_LESS;
+  case nd::Predicate::Le:
+    return MESHC_LABELS_AT_MOST;
+  case nd::Predicate::Gt:
+    return MESHC_LABELS_GREATER;
+  case nd::Predicate::Ge:
+    return MESHC_LABELS_AT_LEAST;
+  }
+  llvm_unreachable("all predicates are above");
+}
+
 void CallWriter::writeSizes() {
   call.outerCount = static_cast<int64_t>(loops.outer.size());
   call.sharedCount = loops.shared;
@@ -123,6 +141,8 @@ void CallWriter::writeSizes() {
   call.type = getAbiType(nd::getTensorType(scores.query).getElementType());
   call.hasMask = scores.mask != nullptr;
   call.hasBias = scores.bias != nullptr;
+  if (scores.predicate)
+    call.labels = getAbiLabels(*scores.predicate);
   if (scores.distance) {
     call.biasByDistance = 1;
     call.lastRow = scores.getLastPosition();
@@ -179,6 +199,10 @@ MeshcAttention describeAttention(Operation *op, ArrayRef<Order> operands,
     write(call.mask);
   if (call.hasBias)
     write(call.bias);
+  if (call.labels) {
+    write(call.rowLabels);
+    write(call.memoryLabels);
+  }
   if (isa<nd::AttentionGradientOp>(op)) {
     write(call.output);
     write(call.logSums);

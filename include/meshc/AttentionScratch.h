@@ -64,7 +64,7 @@ typedef struct MeshcAttentionBlocks {
   int64_t output;           ///< sums
   int64_t ofKeys, ofValues; ///< sums
   int64_t ofBias;           ///< sums, one for each distance of a block
-  int64_t ranges;           ///< what the mask allows to each block of rows
+  int64_t ranges; ///< what mask and labels allow to each block of rows
 } MeshcAttentionBlocks;
 
 static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
@@ -94,7 +94,7 @@ static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
   b.ofValues = backward * memory * value;
   b.ofBias = a->hasBiasGradient ? meshcRoundUp(a->rows + memory, 16) : 0;
   b.ranges =
-      a->hasMask
+      a->hasMask || a->labels
           ? meshcRoundUp(4 * meshcDivideUp(a->rows, MESHC_ATTENTION_ROWS), 16)
           : 0;
   return b;

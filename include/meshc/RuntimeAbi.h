@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 14u
+#define MESHC_ABI_VERSION 15u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -166,11 +166,24 @@ typedef struct MeshcAttentionStrides {
   int64_t row, memory;
 } MeshcAttentionStrides;
 
+/// The i32 labels of an attention: an entry is allowed only if its memory label
+/// is so beside its row label.
+typedef enum MeshcLabels {
+  MESHC_NO_LABELS = 0,
+  MESHC_LABELS_EQUAL = 1,
+  MESHC_LABELS_DIFFER = 2,
+  MESHC_LABELS_LESS = 3, ///< the memory's is less
+  MESHC_LABELS_AT_MOST = 4,
+  MESHC_LABELS_GREATER = 5,
+  MESHC_LABELS_AT_LEAST = 6
+} MeshcLabels;
+
 /// output = softmax(query · keys · scale + bias) · values for each entry of the
 /// outer dims: `rows` queries and `memory` keys and values, of `keys` and
 /// `values` elements. Query, keys, values, bias, output and gradients are of
 /// `type` (F32, BF16 or F16), `logSums` is f32; all is computed in f32. Not
-/// allowed are entries whose mask is 0, and those outside of the band:
+/// allowed are entries whose mask is 0, those that the labels forbid, and those
+/// outside of the band:
 /// lowest ≤ m - (first + r) ≤ highest for memory m and row r, where `first` is
 /// the sum of the rank's coordinates times `rowOffsets`. A row without an
 /// allowed entry has output 0.
@@ -184,11 +197,11 @@ typedef struct MeshcAttentionStrides {
 /// each entry of the outer dims.
 ///
 /// A program describes a call so, in a kernel that the runtime computes: the
-/// kernel's buffers are query, keys, values, mask and bias if there are any,
-/// output and logSums; for a gradient also the gradient of the output, and the
-/// gradients of query, keys and values, and of the bias if it is computed; then
-/// `scratchBytes` bytes that contain nothing else during the call
-/// (AttentionScratch.h).
+/// kernel's buffers are query, keys, values, mask, bias, labels of the rows and
+/// of the memory if there are any, output and logSums; for a gradient also the
+/// gradient of the output, and the gradients of query, keys and values, and of
+/// the bias if it is computed; then `scratchBytes` bytes that contain nothing
+/// else during the call (AttentionScratch.h).
 typedef struct MeshcAttention {
   int64_t outerCount;
   int64_t outerSizes[MESHC_ATTENTION_DIMS];
@@ -202,9 +215,11 @@ typedef struct MeshcAttention {
   uint8_t hasMask, hasBias;
   uint8_t type; ///< MeshcType
   uint8_t biasByDistance, hasBiasGradient;
-  uint8_t unused[7]; ///< 0: programs have the same bytes each time
+  uint8_t labels;    ///< MeshcLabels
+  uint8_t unused[6]; ///< 0: programs have the same bytes each time
   int64_t lastRow;
   MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
+  MeshcAttentionStrides rowLabels, memoryLabels;
   MeshcAttentionStrides biasGradient; ///< `memory`: along the distances, 1
   int64_t scratchBytes;
 } MeshcAttention;

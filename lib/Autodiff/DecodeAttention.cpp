@@ -35,9 +35,10 @@ static bool isMemoryCut(nd::AttentionOp op) {
   });
 }
 
-/// The query's rows along `dims` are those of the position. Keys, values, mask
-/// and bias that vary along the memory are those of all positions so far, from
-/// caches. The band, whose position is now a number, becomes a mask. If ranks
+/// The query's rows along `dims` are those of the position. Keys, values, mask,
+/// bias and labels that vary along the memory are those of all positions so
+/// far, from caches. The labels, and the band, whose position is now a number,
+/// become a mask: one position's has no more entries than the labels. If ranks
 /// have parts of the memory, primitive ops combine what they find there. The op
 /// would need all keys and values, which are larger than that for few rows.
 FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
@@ -56,7 +57,9 @@ FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
   SmallVector<Value> others;
   for (auto [operand, name] :
        {std::pair(op.getKeys(), "keys"), std::pair(op.getValues(), "values"),
-        std::pair(op.getMask(), "mask"), std::pair(op.getBias(), "bias")}) {
+        std::pair(op.getMask(), "mask"), std::pair(op.getBias(), "bias"),
+        std::pair(op.getRowLabels(), "row_labels"),
+        std::pair(op.getMemoryLabels(), "labels")}) {
     others.emplace_back();
     if (!operand)
       continue;
@@ -65,6 +68,8 @@ FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
       return failure();
     others.back() = *value;
   }
+  if (op.getPredicate())
+    others[2] = compareLabels(op, others[2], others[4], others[5]);
   bool takesBand =
       op.getPositionAttr() && llvm::is_contained(dims, op.getPositionAttr());
   if (takesBand)
@@ -74,11 +79,11 @@ FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
   OpBuilder builder = builderAt(result);
   auto copy = nd::AttentionOp::create(
       builder, op.getLoc(), *query, others[0], others[1], others[2], others[3],
-      op.getKeyAttr(), op.getMemoryAttr(),
-      takesBand ? StringAttr() : op.getPositionAttr(),
+      /*row_labels=*/Value(), /*memory_labels=*/Value(), op.getKeyAttr(),
+      op.getMemoryAttr(), takesBand ? StringAttr() : op.getPositionAttr(),
       takesBand ? IntegerAttr() : op.getLowestAttr(),
       takesBand ? IntegerAttr() : op.getHighestAttr(),
-      takesBand ? StringAttr() : op.getDistanceAttr());
+      takesBand ? StringAttr() : op.getDistanceAttr(), nd::PredicateAttr());
   copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   if (!isMemoryCut(op))
     return copy->getResult(result.getResultNumber());
@@ -131,6 +136,15 @@ FailureOr<Value> PositionDecoder::getExtended(nd::AttentionOp op, Value operand,
       build.make<nd::InsertOp>(cache.current, *entry, position, memory);
   extended[operand] = cache.updated;
   return cache.updated;
+}
+
+/// The mask, and what the labels allow.
+Value PositionDecoder::compareLabels(nd::AttentionOp op, Value mask,
+                                     Value ofRows, Value ofMemory) {
+  OpBuilder builder = builderAt(op.getOutput());
+  nd::ValueBuilder build(builder, op.getLoc());
+  Value allowed = build.compare(*op.getPredicate(), ofMemory, ofRows);
+  return mask ? build.make<nd::AndOp>(mask, allowed) : allowed;
 }
 
 /// What a bias by distance has for the entries of the memory.

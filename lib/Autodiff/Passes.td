@@ -30,7 +30,7 @@ def RelativeBiases : Pass<"meshc-relative-biases", "::mlir::ModuleOp"> {
       %j = nd.iota : () -> !j
       %d = nd.sub %j, %i : (!j, !i) -> !d
       %b = nd.abs %d : (!d) -> !d
-      %y, %s = nd.attention %q, %k, %v, %b {key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>} : (!q, !k, !k, !d) -> (!q, !i)
+      %y, %s = nd.attention %q, %k, %v, %b {key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0>} : (!q, !k, !k, !d) -> (!q, !i)
       return %y : !q
     }
     ```
@@ -48,7 +48,7 @@ def RelativeBiases : Pass<"meshc-relative-biases", "::mlir::ModuleOp"> {
       %m = nd.sub %n, %c : (!n, !c) -> !n
       %d = nd.cast %m : (!n) -> !d
       %b = nd.abs %d : (!d) -> !d
-      %y, %s = nd.attention %q, %k, %v, %b {distance = "memory.distance", key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>, position = "seq"} : (!q, !k, !k, !d) -> (!q, !i)
+      %y, %s = nd.attention %q, %k, %v, %b {distance = "memory.distance", key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0>, position = "seq"} : (!q, !k, !k, !d) -> (!q, !i)
       return %y : !q
     }
     ```

@@ -110,6 +110,8 @@ private:
   MaybeValue getExtended(nd::AttentionOp op, mlir::Value operand,
                          llvm::StringRef name, Names rows);
   mlir::Value restrict(nd::AttentionOp op, mlir::Value mask);
+  mlir::Value compareLabels(nd::AttentionOp op, mlir::Value mask,
+                            mlir::Value ofRows, mlir::Value ofMemory);
   mlir::Value getBiasHere(nd::AttentionOp op, mlir::Value bias);
 
   // DecodeLoops.cpp

@@ -206,7 +206,7 @@ Operand AttentionCall::emit() {
       dims.push_back(dim);
   OpBuilder &builder = call.emitter.builder;
   Type sums = call.emitter.makeType(builder.getF32Type(), rows, call.span);
-  int32_t segments[] = {1, 1, 1, mask ? 1 : 0, biasArgument ? 1 : 0};
+  int32_t segments[] = {1, 1, 1, mask ? 1 : 0, biasArgument ? 1 : 0, 0, 0};
   return Operand::of(call.emitter.create(
       call.builtin.op, call.span, all,
       call.emitter.makeType(element, dims, call.span),

@@ -23,7 +23,7 @@ def ExpandFallbacks : Pass<"meshc-expand-fallbacks", "::mlir::func::FuncOp"> {
     !r = !nd.tensor<f32, [s = 3]>
     module attributes {exec.gpu} {
       func.func @f(%q: !q, %k: !k) -> !q {
-        %y, %sums = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+        %y, %sums = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
         return %y : !q
       }
     }

@@ -25,8 +25,9 @@ namespace meshc::runtime {
 /// The tensors of a call, as MeshcAttention says; of its type where void.
 struct AttentionTensors {
   const void *query, *key, *value;
-  const uint8_t *mask; ///< null: none
-  const void *bias;    ///< null: none
+  const uint8_t *mask;                     ///< null: none
+  const void *bias;                        ///< null: none
+  const int32_t *rowLabels, *memoryLabels; ///< null: none
 };
 
 /// Computes output and logarithms of sums on the rank's threads. There may be

@@ -33,7 +33,7 @@ AttentionEntry::AttentionEntry(const MeshcAttention &attention,
     : attention(attention), tensors(tensors), loops(rowLoops()),
       lowest(std::max(attention.lowest, -noBound)),
       highest(std::min(attention.highest, noBound)),
-      allowedByMask(reinterpret_cast<Range *>(ranges)) {
+      known(reinterpret_cast<Range *>(ranges)) {
   for (unsigned axis = 0; axis < MESHC_MAX_AXES; ++axis)
     if (attention.rowOffsets[axis])
       firstRow += attention.rowOffsets[axis] * coordinates[axis];
@@ -107,11 +107,11 @@ static int64_t findEnd(const uint8_t *mask, int64_t stride, int64_t count) {
 
 /// The entries of the memory from the first to the last that the mask allows
 /// for any of the rows.
-Range AttentionEntry::findAllowed(int64_t row, int64_t count) const {
+Range AttentionEntry::findByMask(int64_t row, int64_t count) const {
   int64_t memory = attention.memory, stride = attention.mask.memory;
   Range allowed = {memory, 0};
   for (int64_t i = row; i < row + count; ++i) {
-    const uint8_t *from = tensors.mask + knownMask + i * attention.mask.row;
+    const uint8_t *from = tensors.mask + origin.mask + i * attention.mask.row;
     allowed.begin = findFirst(from, stride, allowed.begin);
     allowed.end +=
         findEnd(from + allowed.end * stride, stride, memory - allowed.end);
@@ -119,30 +119,92 @@ Range AttentionEntry::findAllowed(int64_t row, int64_t count) const {
   return allowed;
 }
 
+/// Whether a memory label allows an entry for any row label in [least, most],
+/// as far as these two say.
+static bool mayAllow(uint8_t labels, int32_t label, int32_t least,
+                     int32_t most) {
+  switch (labels) {
+  case MESHC_LABELS_EQUAL:
+    return least <= label && label <= most;
+  case MESHC_LABELS_DIFFER:
+    return label != least || label != most;
+  case MESHC_LABELS_LESS:
+    return label < most;
+  case MESHC_LABELS_AT_MOST:
+    return label <= most;
+  case MESHC_LABELS_GREATER:
+    return label > least;
+  default: // MESHC_LABELS_AT_LEAST
+    return label >= least;
+  }
+}
+
+/// The entries of the memory from the first to the last that labels may allow
+/// for any of the rows.
+Range AttentionEntry::findByLabels(int64_t row, int64_t count) const {
+  const int32_t *ofRows =
+      tensors.rowLabels + origin.rowLabels + row * attention.rowLabels.row;
+  int32_t least = *ofRows, most = *ofRows;
+  for (int64_t i = 1; i < count; ++i) {
+    int32_t label = ofRows[i * attention.rowLabels.row];
+    least = std::min(least, label);
+    most = std::max(most, label);
+  }
+  const int32_t *ofMemory = tensors.memoryLabels + origin.memoryLabels;
+  auto isForbidden = [&](int64_t m) {
+    return !mayAllow(attention.labels,
+                     ofMemory[m * attention.memoryLabels.memory], least, most);
+  };
+  Range allowed = {0, attention.memory};
+  while (allowed.begin < allowed.end && isForbidden(allowed.begin))
+    ++allowed.begin;
+  while (allowed.begin < allowed.end && isForbidden(allowed.end - 1))
+    --allowed.end;
+  return allowed;
+}
+
+Range AttentionEntry::findAllowed(int64_t row, int64_t count) const {
+  Range allowed = {0, attention.memory};
+  auto restrict = [&](Range range) {
+    allowed.begin = std::max(allowed.begin, range.begin);
+    allowed.end = std::min(allowed.end, range.end);
+  };
+  if (tensors.mask)
+    restrict(findByMask(row, count));
+  if (tensors.rowLabels)
+    restrict(findByLabels(row, count));
+  return allowed;
+}
+
 /// As after a position of a text that is being generated, to which only those
 /// before it exist, or between documents in one window.
-void AttentionEntry::trimByMask(Range &range, int64_t row, int64_t count) {
+void AttentionEntry::trim(Range &range, int64_t row, int64_t count) {
   constexpr int64_t unknown = -1;
-  int64_t offset = offsetOf(attention.mask);
-  if (offset != knownMask) {
-    knownMask = offset;
-    std::fill(allowedByMask,
-              allowedByMask +
-                  meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS),
+  Origin here;
+  if (tensors.mask)
+    here.mask = offsetOf(attention.mask);
+  if (tensors.rowLabels) {
+    here.rowLabels = offsetOf(attention.rowLabels);
+    here.memoryLabels = offsetOf(attention.memoryLabels);
+  }
+  if (!(here == origin)) {
+    origin = here;
+    std::fill(known,
+              known + meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS),
               Range{unknown, unknown});
   }
-  bool isShared = attention.mask.row == 0;
-  Range &known = allowedByMask[isShared ? 0 : row / MESHC_ATTENTION_ROWS];
-  if (known.begin == unknown)
-    known = isShared ? findAllowed(0, 1) : findAllowed(row, count);
-  range.begin = std::max(range.begin, known.begin);
-  range.end = std::max(range.begin, std::min(range.end, known.end));
+  bool areShared = attention.mask.row == 0 && attention.rowLabels.row == 0;
+  Range &found = known[areShared ? 0 : row / MESHC_ATTENTION_ROWS];
+  if (found.begin == unknown)
+    found = areShared ? findAllowed(0, 1) : findAllowed(row, count);
+  range.begin = std::max(range.begin, found.begin);
+  range.end = std::max(range.begin, std::min(range.end, found.end));
 }
 
 Range AttentionEntry::rangeOf(int64_t row, int64_t count) {
   Range range = bandOf(row, 0, {0, attention.memory}).of(0, count);
-  if (tensors.mask)
-    trimByMask(range, row, count);
+  if (tensors.mask || tensors.rowLabels)
+    trim(range, row, count);
   return range;
 }
 
@@ -179,17 +241,41 @@ FinishedRow AttentionEntry::finishRow(float *s, int64_t row, int64_t i,
     loops.addBias(s, n, attention.scale, bias);
     finished.scale = 1;
   }
-  if (tensors.mask) {
-    const uint8_t *from = tensors.mask + at(attention.mask);
-    int64_t stride = attention.mask.memory;
-    if (stride != 1) {
-      for (int64_t m = 0; m < n; ++m)
-        mask[m] = from[m * stride];
-      from = mask;
-    }
-    loops.applyMask(s, n, from);
-  }
+  if (tensors.mask)
+    applyMask(s, row + i, begin + allowed.begin, n);
+  if (tensors.rowLabels)
+    applyLabels(s, row + i, begin + allowed.begin, n);
   return finished;
+}
+
+/// Applies the mask to `count` scores of a row, of the memory from `begin` on.
+void AttentionEntry::applyMask(float *s, int64_t row, int64_t begin,
+                               int64_t count) {
+  int64_t stride = attention.mask.memory;
+  const uint8_t *from = tensors.mask + offsetOf(attention.mask) +
+                        row * attention.mask.row + begin * stride;
+  if (stride != 1) {
+    for (int64_t m = 0; m < count; ++m)
+      mask[m] = from[m * stride];
+    from = mask;
+  }
+  loops.applyMask(s, count, from);
+}
+
+/// Applies the labels to them.
+void AttentionEntry::applyLabels(float *s, int64_t row, int64_t begin,
+                                 int64_t count) {
+  int64_t stride = attention.memoryLabels.memory;
+  const int32_t *from =
+      tensors.memoryLabels + offsetOf(attention.memoryLabels) + begin * stride;
+  if (stride != 1) {
+    for (int64_t m = 0; m < count; ++m)
+      labels[m] = from[m * stride];
+    from = labels;
+  }
+  int32_t label = tensors.rowLabels[offsetOf(attention.rowLabels) +
+                                    row * attention.rowLabels.row];
+  loops.applyLabels(s, count, attention.labels, from, label);
 }
 
 //===----------------------------------------------------------------------===//

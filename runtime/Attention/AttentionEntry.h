@@ -51,7 +51,7 @@ struct FinishedRow {
 
 class AttentionEntry {
 public:
-  /// `ranges`: memory for what the mask allows (MeshcAttentionBlocks).
+  /// `ranges`: memory for what is allowed (MeshcAttentionBlocks).
   AttentionEntry(const MeshcAttention &attention, const int64_t *coordinates,
                  const AttentionTensors &tensors, float *ranges);
 
@@ -66,7 +66,7 @@ public:
                       int64_t begin) const;
 
   /// Entries of the memory that the band allows for any of the rows of a block,
-  /// without what the mask forbids to all of them at both ends.
+  /// without what mask or labels forbid to all of them at both ends.
   Range rangeOf(int64_t row, int64_t count);
   /// The band of a block of scores, of rows from `row` on and of the memory
   /// from `begin` on, within a part of the memory.
@@ -77,8 +77,9 @@ public:
     return more - firstRow + attention.lastRow;
   }
   /// Makes the entries of row `i` of the block, `s`, that the band does not
-  /// allow 0; adds the bias to the others, and applies the mask. The block has
-  /// `count` entries of the memory from `begin` on; its first row is `row`.
+  /// allow 0; adds the bias to the others, and applies mask and labels. The
+  /// block has `count` entries of the memory from `begin` on; its first row is
+  /// `row`.
   FinishedRow finishRow(float *s, int64_t row, int64_t i, int64_t begin,
                         int64_t count, const Band &band);
 
@@ -87,19 +88,33 @@ public:
   const RowLoops &loops;
 
 private:
+  /// Where the tensors begin that say what is allowed.
+  struct Origin {
+    int64_t mask = -1, rowLabels = -1, memoryLabels = -1;
+    bool operator==(const Origin &other) const {
+      return mask == other.mask && rowLabels == other.rowLabels &&
+             memoryLabels == other.memoryLabels;
+    }
+  };
+
+  void applyMask(float *s, int64_t row, int64_t begin, int64_t count);
+  void applyLabels(float *s, int64_t row, int64_t begin, int64_t count);
   Range findAllowed(int64_t row, int64_t count) const;
-  void trimByMask(Range &range, int64_t row, int64_t count);
+  Range findByMask(int64_t row, int64_t count) const;
+  Range findByLabels(int64_t row, int64_t count) const;
+  void trim(Range &range, int64_t row, int64_t count);
 
   int64_t firstRow = 0; ///< global index
   int64_t lowest, highest;
   int64_t position[MESHC_ATTENTION_DIMS] = {};
-  /// What the mask that begins at `knownMask` allows to each block of rows, as
-  /// far as it is known; mostly some entries of the outer dims, such as heads,
-  /// share a mask.
-  Range *allowedByMask;
-  int64_t knownMask = -1;
-  float bias[MESHC_ATTENTION_MEMORY];   ///< of a row, in f32
-  uint8_t mask[MESHC_ATTENTION_MEMORY]; ///< of a row
+  /// What mask and labels from `origin` on allow to each block of rows, as far
+  /// as it is known; mostly some entries of the outer dims, such as heads,
+  /// share them.
+  Range *known;
+  Origin origin;
+  float bias[MESHC_ATTENTION_MEMORY];     ///< of a row, in f32
+  uint8_t mask[MESHC_ATTENTION_MEMORY];   ///< of a row
+  int32_t labels[MESHC_ATTENTION_MEMORY]; ///< of the memory
 };
 
 /// Copies `count` rows of `width` elements to f32, meshcAttentionStride(width)

@@ -32,6 +32,10 @@ static AttentionTensors takeTensors(Buffers &buffers,
     tensors.mask = buffers.take<uint8_t>();
   if (attention.hasBias)
     tensors.bias = buffers.take();
+  if (attention.labels) {
+    tensors.rowLabels = buffers.take<const int32_t>();
+    tensors.memoryLabels = buffers.take<const int32_t>();
+  }
   return tensors;
 }
 

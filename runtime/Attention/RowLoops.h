@@ -36,6 +36,10 @@ struct RowLoops {
   void (*addBias)(float *s, int64_t n, float scale, const float *bias);
   /// s ← -inf where the mask, one byte for each entry, is 0.
   void (*applyMask)(float *s, int64_t n, const uint8_t *mask);
+  /// s ← -inf where the label is not as `labels` (MeshcLabels) asks beside that
+  /// of the row.
+  void (*applyLabels)(float *s, int64_t n, uint8_t labels,
+                      const int32_t *ofMemory, int32_t ofRow);
   /// The largest entry; -inf for n = 0. NaN is ignored.
   float (*findLargest)(const float *s, int64_t n);
   /// s ← exp(s · scale - shift), within 2 units of the last place, 0 below

@@ -303,6 +303,43 @@ void applyMask(float *s, int64_t n, const uint8_t *mask) {
     s[i] = mask[i] ? s[i] : -infinity;
 }
 
+/// `isAllowed` takes the labels of the memory and of the row, as vectors or
+/// scalars.
+template <typename IsAllowed>
+MESHC_INLINE void applyLabelsIf(float *s, int64_t n, const int32_t *ofMemory,
+                                int32_t ofRow, IsAllowed isAllowed) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Whole labels;
+    __builtin_memcpy(&labels, ofMemory + i, sizeof(labels));
+    store(s + i,
+          isAllowed(labels, Whole{} + ofRow) ? load(s + i) : splat(-infinity));
+  }
+  for (; i < n; ++i)
+    s[i] = isAllowed(ofMemory[i], ofRow) ? s[i] : -infinity;
+}
+
+void applyLabels(float *s, int64_t n, uint8_t labels, const int32_t *ofMemory,
+                 int32_t ofRow) {
+  auto apply = [&](auto isAllowed) {
+    applyLabelsIf(s, n, ofMemory, ofRow, isAllowed);
+  };
+  switch (labels) {
+  case MESHC_LABELS_EQUAL:
+    return apply([](auto memory, auto row) { return memory == row; });
+  case MESHC_LABELS_DIFFER:
+    return apply([](auto memory, auto row) { return memory != row; });
+  case MESHC_LABELS_LESS:
+    return apply([](auto memory, auto row) { return memory < row; });
+  case MESHC_LABELS_AT_MOST:
+    return apply([](auto memory, auto row) { return memory <= row; });
+  case MESHC_LABELS_GREATER:
+    return apply([](auto memory, auto row) { return memory > row; });
+  default: // MESHC_LABELS_AT_LEAST
+    return apply([](auto memory, auto row) { return memory >= row; });
+  }
+}
+
 float findLargest(const float *s, int64_t n) {
   Floats largest = splat(-infinity);
   int64_t i = 0;
@@ -419,8 +456,8 @@ void addRows(const float *weights, const meshc::runtime::FloatRows &rows,
 #undef MESHC_INLINE
 
 constexpr meshc::runtime::RowLoops loops = {
-    widen,       narrow,         addBias,    applyMask,
-    findLargest, exponentiate,   findSlopes, multiply,
-    sumProducts, sumRowProducts, addRows};
+    widen,       narrow,      addBias,        applyMask,
+    applyLabels, findLargest, exponentiate,   findSlopes,
+    multiply,    sumProducts, sumRowProducts, addRows};
 
 } // namespace

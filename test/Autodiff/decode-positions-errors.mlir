@@ -45,7 +45,7 @@ func.func @generate_step(
   %y = nd.gather %w, %x {dim = "from"} : (!nd.tensor<f32, [from = 8, vocab = 8]>, !nd.tensor<i32, [batch = 2, seq = 4]>) -> !l
   %k = nd.rename %y {from = ["seq"], to = ["memory"]} : (!l) -> !m
   // expected-error @below {{this attention may see later entries of 'memory'; give dot_attention the mask iota(memory) <= iota(seq), alone or joined to others by 'and'}}
-  %a, %s = nd.attention %y, %k, %k {key = "vocab", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+  %a, %s = nd.attention %y, %k, %k {key = "vocab", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
       : (!l, !m, !m) -> (!l, !nd.tensor<f32, [batch = 2, seq = 4]>)
   return %a : !l
 }
@@ -64,7 +64,7 @@ func.func @generate_step(
   %y = nd.gather %w, %x {dim = "from"} : (!nd.tensor<f32, [from = 8, vocab = 8]>, !nd.tensor<i32, [batch = 2, seq = 4]>) -> !l
   %k = nd.rename %y {from = ["seq"], to = ["memory"]} : (!l) -> !m
   // expected-error @below {{this attention may see later entries of 'memory'}}
-  %a, %s = nd.attention %y, %k, %k {key = "vocab", memory = "memory", position = "seq", highest = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+  %a, %s = nd.attention %y, %k, %k {key = "vocab", memory = "memory", position = "seq", highest = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
       : (!l, !m, !m) -> (!l, !nd.tensor<f32, [batch = 2, seq = 4]>)
   return %a : !l
 }

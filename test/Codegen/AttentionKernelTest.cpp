@@ -24,6 +24,7 @@ struct Shape {
   bool sharesMask = false;                 ///< all rows of a batch entry
   bool byDistance = false;                 ///< a bias, with its gradient
   std::string band;                        ///< attributes of the op
+  std::string predicate;                   ///< of labels; empty: none
   std::map<std::string, std::string> axes; ///< that cut a dim
   bool othersFirst = false;                ///< tensors in another memory order
 };
@@ -97,6 +98,11 @@ private:
       add("bias", tensor(shape.type, {"g", "x"}), R"(["g", "x"])");
     else if (shape.hasBias)
       add("bias", tensor(shape.type, {"g", "m", "s"}), R"(["g", "s", "m"])");
+    if (!shape.predicate.empty()) {
+      add("row_labels", tensor("i32", {"b", "s"}), R"(["s", "b"])");
+      add("memory_labels", tensor("i32", {"b", "m"}),
+          shape.othersFirst ? R"(["m", "b"])" : R"(["b", "m"])");
+    }
   }
   std::string finish(const std::string &op, const std::string &more) {
     bool isGradient = !more.empty();
@@ -132,15 +138,19 @@ private:
            " {key = \"d\", memory = \"m\"" + getExtras(isGradient) +
            ", operandSegmentSizes = array<i32: 1, 1, 1, " +
            (shape.hasMask || shape.sharesMask ? "1" : "0") + ", " +
-           (shape.hasBias || shape.byDistance ? "1" : "0") + more + ">} : (" +
+           (shape.hasBias || shape.byDistance ? "1" : "0") +
+           (shape.predicate.empty() ? ", 0, 0" : ", 1, 1") + more + ">} : (" +
            types + ") -> (" + join(results) + ")\nexec.yield " + join(names) +
            " : " + join(results) + "\n}";
   }
   std::string getExtras(bool isGradient) const {
+    std::string labels;
+    if (!shape.predicate.empty())
+      labels = ", predicate = #nd<predicate " + shape.predicate + ">";
     if (!shape.byDistance)
-      return shape.band;
+      return shape.band + labels;
     return (shape.band.empty() ? R"(, position = "s")" : shape.band) +
-           R"(, distance = "x")" + (isGradient ? ", of_bias" : "");
+           R"(, distance = "x")" + (isGradient ? ", of_bias" : "") + labels;
   }
   /// The type of a gradient that lacks dims of the rows.
   std::string partial(const std::string &type,
@@ -291,6 +301,71 @@ TEST(AttentionKernel, SharedMasks) {
       SCOPED_TRACE(allowed);
       expectAttention(shape, options, /*hasGradient=*/false);
     }
+}
+
+TEST(AttentionKernel, Labels) {
+  for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    Shape shape(2, 2, 70, 83, 8, 4);
+    shape.predicate = predicate;
+    expectAttention(shape);
+    shape.band = band(", highest = 0 : i64");
+    shape.hasMask = true;
+    shape.hasBias = true;
+    expectAttention(shape);
+    shape.othersFirst = true;
+    shape.byDistance = true;
+    expectAttention(shape);
+    shape.sharesMask = true;
+    expectAttention(shape);
+  }
+}
+
+/// Of documents in a text, neither a tile of rows nor one of the memory reads
+/// the tiles that have only others.
+TEST(AttentionKernel, LabelsOfDocuments) {
+  constexpr int64_t size = 320, length = 128;
+  for (std::string predicate : {"eq", "lt", "le", "gt", "ge"})
+    for (int64_t seen : {0, 1, 2}) {
+      // The rows are all in document `seen`.
+      auto isAllowed = [&](int64_t entry) {
+        int64_t document = entry / length;
+        return predicate == "eq"   ? document == seen
+               : predicate == "lt" ? document < seen
+               : predicate == "le" ? document <= seen
+               : predicate == "gt" ? document > seen
+                                   : document >= seen;
+      };
+      KernelCase options;
+      options.change = [&](unsigned input, meshc::nd::HostTensor &tensor) {
+        for (auto [number, value] : llvm::enumerate(tensor.data)) {
+          if (input == 3)
+            value = static_cast<double>(seen);
+          else if (input == 4)
+            value = static_cast<double>(static_cast<int64_t>(number) / length);
+        }
+      };
+      options.hide = [&](unsigned input, meshc::nd::HostTensor &tensor) {
+        if (input != 1 && input != 2)
+          return;
+        int64_t stride = tensor.getStrideOf("m");
+        for (auto [number, value] : llvm::enumerate(tensor.data))
+          if (!isAllowed(static_cast<int64_t>(number) / stride % size))
+            value = std::numeric_limits<double>::quiet_NaN();
+      };
+      Shape shape(1, 1, 70, size, 8, 8);
+      shape.predicate = predicate;
+      SCOPED_TRACE(predicate + " " + std::to_string(seen));
+      expectAttention(shape, options, /*hasGradient=*/false);
+    }
+}
+
+/// Labels of rows and entries that do not exist.
+TEST(AttentionKernel, UnevenLabels) {
+  for (std::string dim : {"s", "g", "b"}) {
+    Shape shape(3, 3, 71, 37, 4, 4);
+    shape.predicate = dim == "g" ? "le" : "eq";
+    expectUneven(shape, dim);
+  }
 }
 
 TEST(AttentionKernel, BiasesByDistance) {

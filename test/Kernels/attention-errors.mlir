@@ -7,7 +7,7 @@ func.func @order(%q: !q {nd.order = ["d", "s"]}, %k: !k {nd.order = ["m", "d"]})
   // expected-error @+1 {{needs its tensors in memory along 'd', got '!nd.tensor<f32, [d = 4, s = 8]>'}}
   %y, %l = exec.attention(%q, %k, %k) : (!q, !k, !k) -> (!q, !r) attributes {exec.orders = [["s", "d"], ["s"]]} {
   ^bb0(%a: !q, %b: !k, %c: !k):
-    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["s", "d"], ["s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["s", "d"], ["s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
     exec.yield %1, %2 : !q, !r
   }
   return %y : !q
@@ -22,7 +22,7 @@ func.func @result(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}
   // expected-error @+1 {{gives tensors in memory along 'd', got '!nd.tensor<f32, [d = 4, s = 8]>'}}
   %y, %l = exec.attention(%q, %k, %k) : (!q, !k, !k) -> (!q, !r) attributes {exec.orders = [["d", "s"], ["s"]]} {
   ^bb0(%a: !q, %b: !k, %c: !k):
-    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["d", "s"], ["s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["d", "s"], ["s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
     exec.yield %1, %2 : !q, !r
   }
   return %y : !q
@@ -37,7 +37,7 @@ func.func @inputs(%q: !q, %k: !k) {
   // expected-error @+1 {{must hold 'nd.attention' of its inputs, and yield its results}}
   %y, %l = exec.attention(%q, %k, %k) : (!q, !k, !k) -> (!q, !r) {
   ^bb0(%a: !q, %b: !k, %c: !k):
-    %1, %2 = nd.attention %a, %c, %b {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+    %1, %2 = nd.attention %a, %c, %b {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
     exec.yield %1, %2 : !q, !r
   }
   return
@@ -55,7 +55,7 @@ func.func @sides(%q: !q {nd.order = ["a", "b", "s", "d"]}, %k: !k {nd.order = ["
   // expected-error @+1 {{is not one that the target computes in one call}}
   %y, %l = exec.attention(%q, %k, %v) : (!q, !k, !v) -> (!y, !r) attributes {exec.orders = [["a", "b", "s", "e"], ["a", "b", "s"]]} {
   ^bb0(%a: !q, %b: !k, %c: !v):
-    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["a", "b", "s", "e"], ["a", "b", "s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!y, !r)
+    %1, %2 = nd.attention %a, %b, %c {exec.orders = [["a", "b", "s", "e"], ["a", "b", "s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !v) -> (!y, !r)
     exec.yield %1, %2 : !y, !r
   }
   return %y : !y

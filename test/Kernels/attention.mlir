@@ -16,8 +16,8 @@
 func.func @both(%q: !q {nd.order = ["b", "s", "h", "d"]}, %k: !k {nd.order = ["b", "h", "m", "d"]}, %v: !k {nd.order = ["b", "m", "h", "d"]},
                 %g: !q {nd.order = ["b", "s", "h", "d"]})
     -> (!q {nd.order = ["b", "s", "h", "d"]}, !k {nd.order = ["b", "h", "m", "d"]}, !k {nd.order = ["b", "m", "h", "d"]}) {
-  %y, %l = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
-  %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+  %y, %l = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1>}
     : (!q, !k, !k, !q, !r, !q) -> (!q, !k, !k)
   return %dq, %dk, %dv : !q, !k, !k
 }
@@ -35,7 +35,7 @@ func.func @both(%q: !q {nd.order = ["b", "s", "h", "d"]}, %k: !k {nd.order = ["b
 // CHECK: exec.attention(%[[Q]], %arg1, %arg1, %arg2) : {{.*}} attributes {exec.orders = {{\[\[}}"s", "d"], ["s"]]}
 func.func @copies(%q: !q {nd.order = ["d", "s"]}, %k: !k {nd.order = ["m", "d"]}, %mask: !mask {nd.order = ["m", "s"]})
     -> (!q {nd.order = ["s", "d"]}) {
-  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
   return %y : !q
 }
 
@@ -58,8 +58,8 @@ func.func @copies(%q: !q {nd.order = ["d", "s"]}, %k: !k {nd.order = ["m", "d"]}
 // CHECK: return
 func.func @others(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}, %v: !v {nd.order = ["m", "e", "f"]},
                   %p: !p {nd.order = ["a", "b", "s", "d"]}, %pk: !pk {nd.order = ["a", "m", "d"]}, %pv: !pv {nd.order = ["b", "m", "e"]}) -> (!y, !py) {
-  %y, %l = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!y, !r)
-  %z, %n = nd.attention %p, %pk, %pv {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!p, !pk, !pv) -> (!py, !pr)
+  %y, %l = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !v) -> (!y, !r)
+  %z, %n = nd.attention %p, %pk, %pv {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!p, !pk, !pv) -> (!py, !pr)
   return %y, %z : !y, !py
 }
 
@@ -74,8 +74,8 @@ func.func @others(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}
 // CHECK: exec.attention(%arg0, %arg1, %arg1) : {{.*}} -> (!nd.tensor<bf16, [d = 4, s = 8]>, !nd.tensor<f32, [s = 8]>)
 // CHECK: exec.attention_gradient(
 func.func @short(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}) -> (!q, !q, !k) {
-  %y, %l = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
-  %dq, %dk, %dv = nd.attention_gradient %q, %k, %k, %y, %l, %q {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+  %y, %l = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %k, %y, %l, %q {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1>}
     : (!q, !k, !k, !q, !r, !q) -> (!q, !k, !k)
   return %y, %dq, %dk : !q, !q, !k
 }
@@ -91,7 +91,7 @@ func.func @short(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]})
 // CHECK: return
 module attributes {exec.gpu} {
   func.func @for_gpus(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}) -> !q {
-    %y, %a = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+    %y, %a = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (!q, !k, !k) -> (!q, !r)
     return %y : !q
   }
 }

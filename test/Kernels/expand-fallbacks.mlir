@@ -21,7 +21,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
   func.func @gradient(%q: !q, %k: !k, %v: !v, %y: !y, %l: !r, %g: !y)
       -> (!q, !nd.tensor<bf16, [d = 4, m = 8], sum {a}>, !nd.tensor<bf16, [e = 2, m = 8], sum {a}>) {
     %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g
-      {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>, position = "s"}
+      {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1>, position = "s"}
       : (!q, !k, !v, !y, !r, !y) -> (!q, !nd.tensor<bf16, [d = 4, m = 8], sum {a}>, !nd.tensor<bf16, [e = 2, m = 8], sum {a}>)
     return %dq, %dk, %dv : !q, !nd.tensor<bf16, [d = 4, m = 8], sum {a}>, !nd.tensor<bf16, [e = 2, m = 8], sum {a}>
   }
@@ -41,7 +41,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @crossed(%q: !c, %k: !n, %v: !o, %y: !w, %l: !w, %g: !w)
       -> (!c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>) {
     %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g
-      {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+      {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1>}
       : (!c, !n, !o, !w, !w, !w) -> (!c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>)
     return %dq, %dk, %dv : !c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>
   }

@@ -88,6 +88,8 @@ private:
   bool addSoftmax();
   bool addCrossEntropy();
   bool addAttention();
+  std::string drawMask(const Known &query, const Dim &key, const Dim &position,
+                       const Dim &memory);
   std::string drawBias(const Known &query, const Dim &key, const Dim &position,
                        const Dim &memory);
   bool addRename();

@@ -242,6 +242,31 @@ std::string RandomProgram::drawBias(const Known &query, const Dim &key,
          dim.name + ")";
 }
 
+/// A mask of attention from two positions: a band, labels, or both, joined by
+/// `and` or `or`.
+std::string RandomProgram::drawMask(const Known &query, const Dim &key,
+                                    const Dim &position, const Dim &memory) {
+  auto compare = [&](const std::string &of) {
+    static const char *const all[] = {"<=", ">=", "<", ">", "==", "!="};
+    return "iota(" + memory.name + ") " + all[draw(6)] + " " + of;
+  };
+  std::string text = compare("iota(" + position.name + ")");
+  const Known *labels = pick([&](const Known &other) {
+    return other.isInteger() && !other.has(key.name) &&
+           !other.has(memory.name) &&
+           llvm::all_of(other.dims,
+                        [&](const Dim &dim) { return query.has(dim.name); });
+  });
+  if (!labels || flip())
+    return text;
+  std::string name = "mod(" + labels->name + ", 4)";
+  std::string more = compare(name);
+  if (labels->has(position.name) && flip())
+    more = "rename(" + name + ", " + position.name + " -> " + memory.name +
+           ") " + (flip() ? "==" : ">") + " " + name;
+  return "(" + text + (flip() ? " and " : " or ") + more + ")";
+}
+
 /// The memory is a dim of the queries, renamed.
 bool RandomProgram::addAttention() {
   const Known *x =
@@ -279,8 +304,7 @@ bool RandomProgram::addAttention() {
                      ", " + remember(values) + ", " + key.name + ", " +
                      memory.name;
   if (isDeclared(position) && isDeclared(memory) && flip())
-    text += ", iota(" + memory.name + ") " + (flip() ? "<=" : ">=") + " iota(" +
-            position.name + ")";
+    text += ", " + drawMask(query, key, position, memory);
   if (isDeclared(position) && isDeclared(memory) && flip())
     text += drawBias(query, key, position, memory);
   return add(text + ")", query.type, dims, values.size, false);

@@ -359,12 +359,12 @@ func.func @step() -> !n {
 }
 
 func.func @attention(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias) -> (!q, !rows) {
-  %r:2 = nd.attention %0, %1, %2, %3, %4 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>} : (!q, !k, !k, !mask, !bias) -> (!q, !rows)
+  %r:2 = nd.attention %0, %1, %2, %3, %4 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>} : (!q, !k, !k, !mask, !bias) -> (!q, !rows)
   return %r#0, %r#1 : !q, !rows
 }
 
 func.func @attention_gradient(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias, %5: !q, %6: !rows, %7: !q) -> (!q, !k, !k) {
-  %r:3 = nd.attention_gradient %0, %1, %2, %3, %4, %5, %6, %7 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1>} : (!q, !k, !k, !mask, !bias, !q, !rows, !q) -> (!q, !k, !k)
+  %r:3 = nd.attention_gradient %0, %1, %2, %3, %4, %5, %6, %7 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 1, 1, 1>} : (!q, !k, !k, !mask, !bias, !q, !rows, !q) -> (!q, !k, !k)
   return %r#0, %r#1, %r#2 : !q, !k, !k
 }
 

@@ -41,12 +41,15 @@ template <typename Op> static AttentionScores getScores(Op op) {
   scores.values = op.getValues();
   scores.mask = op.getMask();
   scores.bias = op.getBias();
+  scores.rowLabels = op.getRowLabels();
+  scores.memoryLabels = op.getMemoryLabels();
   scores.key = op.getKeyAttr();
   scores.memory = op.getMemoryAttr();
   scores.position = op.getPositionAttr();
   scores.lowest = op.getLowest();
   scores.highest = op.getHighest();
   scores.distance = op.getDistanceAttr();
+  scores.predicate = op.getPredicate();
   return scores;
 }
 
@@ -106,7 +109,7 @@ public:
   LogicalResult run() const {
     return success(succeeded(checkNames()) && succeeded(checkDims()) &&
                    succeeded(checkTypes()) && succeeded(checkBand()) &&
-                   succeeded(checkDistance()));
+                   succeeded(checkDistance()) && succeeded(checkLabels()));
   }
 
 private:
@@ -115,6 +118,7 @@ private:
   LogicalResult checkTypes() const;
   LogicalResult checkBand() const;
   LogicalResult checkDistance() const;
+  LogicalResult checkLabels() const;
   LogicalResult checkExtra(Value extra, StringRef name) const;
 
   std::optional<Location> location;
@@ -225,6 +229,30 @@ LogicalResult ScoresCheck::checkDistance() const {
         location, op, ": dim '", scores.distance.getValue(), "' has ",
         bias.getSize(scores.distance.getValue()),
         " entries, and the differences of positions are ", size);
+  return success();
+}
+
+LogicalResult ScoresCheck::checkLabels() const {
+  bool hasLabels = scores.rowLabels && scores.memoryLabels && scores.predicate;
+  if (!hasLabels)
+    return scores.rowLabels || scores.memoryLabels || scores.predicate
+               ? emitOptionalError(location, op,
+                                   ": labels of the rows, labels of the memory "
+                                   "and 'predicate' need each other")
+               : success();
+  if (failed(checkExtra(scores.rowLabels, "tensor of row labels")) ||
+      failed(checkExtra(scores.memoryLabels, "tensor of memory labels")))
+    return failure();
+  if (getTensorType(scores.rowLabels).hasDim(scores.memory.getValue()))
+    return emitOptionalError(location, op,
+                             ": the tensor of row labels has the "
+                             "memory's dim '",
+                             scores.memory.getValue(), "'");
+  for (Value labels : {scores.rowLabels, scores.memoryLabels})
+    if (Type type = getTensorType(labels).getElementType();
+        !type.isSignlessInteger(32))
+      return emitOptionalError(location, op, ": labels must be i32, got ",
+                               type);
   return success();
 }
 
@@ -355,8 +383,8 @@ static double countBandEntries(const AttentionScores &scores, MeshAttr mesh) {
   return static_cast<double>(most);
 }
 
-/// Entries of the scores that a rank computes. What a mask allows is known when
-/// the program runs.
+/// Entries of the scores that a rank computes. What a mask or labels allow is
+/// known when the program runs.
 static double countScores(const AttentionScores &scores, MeshAttr mesh) {
   TensorType query = getTensorType(scores.query),
              keys = getTensorType(scores.keys);
@@ -412,9 +440,9 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder,
     return success();
   auto op = AttentionGradientOp::create(
       builder, getLoc(), getQuery(), getKeys(), getValues(), getMask(),
-      getBias(), getOutput(), getLogSums(), gradient, getKeyAttr(),
-      getMemoryAttr(), getPositionAttr(), getLowestAttr(), getHighestAttr(),
-      getDistanceAttr(),
+      getBias(), getRowLabels(), getMemoryLabels(), getOutput(), getLogSums(),
+      gradient, getKeyAttr(), getMemoryAttr(), getPositionAttr(),
+      getLowestAttr(), getHighestAttr(), getDistanceAttr(), getPredicateAttr(),
       getDistanceAttr() ? builder.getUnitAttr() : UnitAttr());
   operandGrads[0] = op.getQueryGradient();
   operandGrads[1] = op.getKeysGradient();

@@ -12,18 +12,20 @@ include "dialects/Nd/Ops/Precision.td"
 
 defvar Nd_AttentionOperands = (ins Nd_TensorType:$query, Nd_TensorType:$keys,
     Nd_TensorType:$values, Optional<Nd_TensorType>:$mask,
-    Optional<Nd_TensorType>:$bias);
+    Optional<Nd_TensorType>:$bias, Optional<Nd_TensorType>:$row_labels,
+    Optional<Nd_TensorType>:$memory_labels);
 defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
     OptionalAttr<StrAttr>:$position, OptionalAttr<I64Attr>:$lowest,
-    OptionalAttr<I64Attr>:$highest, OptionalAttr<StrAttr>:$distance);
+    OptionalAttr<I64Attr>:$highest, OptionalAttr<StrAttr>:$distance,
+    OptionalAttr<Nd_PredicateAttr>:$predicate);
 
 // Attention as in "Attention is all you need" (arXiv 1706.03762):
 //
 //   scores = dot(query, keys, key) / sqrt(size of key) + bias
 //   output = dot(softmax(scores over memory), values, memory)
 //
-// where entries of the scores that `mask` or the band forbids count as -inf. A
-// row without an allowed entry has output 0. The *rows* are the dims of the
+// where entries of the scores that the mask, the labels or the band forbid count
+// as -inf. A row without an allowed entry has output 0. The *rows* are the dims of the
 // query but `key`. The dims of the keys are `key`, `memory` and dims of the
 // rows. Dims of the values that are neither `memory` nor rows are the *value
 // dims*, which may include one called `key`. Mask and bias have dims of the
@@ -33,6 +35,15 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 // index along `memory` less its index along `position` is within
 // [lowest, highest], where given. The band comes from a mask that compares two
 // iotas: a causal mask is the band with highest = 0.
+//
+// The labels: with `predicate`, an entry is allowed only if
+//
+//   memory label PREDICATE row label
+//
+// Both labels are i32. Those of the rows have dims of the rows, those of the
+// memory also `memory`. They come from a mask that compares two tensors of which
+// only one has `memory`, such as the documents of two positions, and take as
+// much memory as these.
 //
 // A bias by distance: with `distance`, a dim that the bias has instead of
 // `memory` and `position`, the bias of an entry is that at index

@@ -81,10 +81,14 @@ Value AttentionParts::makeBand() {
 /// Where entries are allowed, or null.
 Value AttentionParts::makeAllowed() {
   Value allowed = scores.mask;
-  if (scores.lowest || scores.highest) {
-    Value band = makeBand();
-    allowed = allowed ? build.make<AndOp>(allowed, band) : band;
-  }
+  auto restrict = [&](Value condition) {
+    allowed = allowed ? build.make<AndOp>(allowed, condition) : condition;
+  };
+  if (scores.predicate)
+    restrict(build.compare(*scores.predicate, scores.memoryLabels,
+                           scores.rowLabels));
+  if (scores.lowest || scores.highest)
+    restrict(makeBand());
   return allowed;
 }
 

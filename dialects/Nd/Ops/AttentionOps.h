@@ -19,11 +19,13 @@ namespace meshc::nd {
 /// scores, and the names of their dims.
 struct AttentionScores {
   mlir::Value query, keys, values;
-  mlir::Value mask, bias; ///< null if there is none
+  mlir::Value mask, bias;              ///< null if there is none
+  mlir::Value rowLabels, memoryLabels; ///< null without `predicate`
   mlir::StringAttr key, memory;
   mlir::StringAttr position; ///< of band and distance; null without both
   std::optional<int64_t> lowest, highest;
   mlir::StringAttr distance; ///< dim of a bias by distance; null for others
+  std::optional<Predicate> predicate; ///< memory label PREDICATE row label
 
   /// `op` is nd.attention or nd.attention_gradient.
   static AttentionScores of(mlir::Operation *op);

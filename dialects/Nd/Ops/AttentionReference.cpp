@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "dialects/Nd/Ops/Predicates.h"
 #include <cmath>
 #include <limits>
 
@@ -38,6 +39,8 @@ private:
   /// `starts`; -inf where they are not allowed.
   void computeScores(ArrayRef<int64_t> index, ArrayRef<int64_t> starts);
   bool isInBand(ArrayRef<int64_t> index, int64_t entry) const;
+  bool isAllowed(ArrayRef<int64_t> index, ArrayRef<int64_t> starts,
+                 int64_t entry) const;
   /// Of a bias by distance, the index along it.
   int64_t getDistance(ArrayRef<int64_t> index, int64_t entry) const;
   /// Calls `body` for each row with its index, and where the entries of the
@@ -59,8 +62,9 @@ private:
   AttentionScores names;
   TensorType rowType;
   SmallVector<int64_t> rowSizes, valueSizes;
-  Columns query, keys, values, mask, bias;
+  Columns query, keys, values, mask, bias, rowLabels, memoryLabels;
   unsigned maskNumber = 0, biasNumber = 0; ///< among the operands
+  unsigned labelsNumber = 0;               ///< of the rows; then the memory's
   int64_t keyCount = 1, memoryCount = 1, positionOffset = 0;
   int64_t positionIndex = -1; ///< of the band's position among the rows' dims
   double scale = 1;
@@ -96,6 +100,11 @@ RowByRow::RowByRow(Operation *op, ArrayRef<const HostTensor *> operands,
     mask = columnsOf(operands[maskNumber = next++]);
   if (names.bias)
     bias = columnsOf(operands[biasNumber = next++]);
+  if (names.predicate) {
+    labelsNumber = next;
+    rowLabels = columnsOf(operands[next]);
+    memoryLabels = columnsOf(operands[next + 1]);
+  }
   keyCount = sizeIn(*operands[0], names.key);
   memoryCount = sizeIn(*operands[1], names.memory);
   scale = names.getScale();
@@ -115,6 +124,19 @@ bool RowByRow::isInBand(ArrayRef<int64_t> index, int64_t entry) const {
          (!names.highest || distance <= *names.highest);
 }
 
+bool RowByRow::isAllowed(ArrayRef<int64_t> index, ArrayRef<int64_t> starts,
+                         int64_t entry) const {
+  if (mask.tensor &&
+      mask.tensor->data[starts[maskNumber] + entry * mask.memory] == 0)
+    return false;
+  if (!names.predicate)
+    return isInBand(index, entry);
+  int64_t at = starts[labelsNumber + 1] + entry * memoryLabels.memory;
+  return holds(*names.predicate, memoryLabels.tensor->data[at],
+               rowLabels.tensor->data[starts[labelsNumber]]) &&
+         isInBand(index, entry);
+}
+
 int64_t RowByRow::getDistance(ArrayRef<int64_t> index, int64_t entry) const {
   return entry - (index[positionIndex] + positionOffset) +
          names.getLastPosition();
@@ -124,9 +146,7 @@ void RowByRow::computeScores(ArrayRef<int64_t> index,
                              ArrayRef<int64_t> starts) {
   for (int64_t m = 0; m < memoryCount; ++m) {
     scores[m] = -std::numeric_limits<double>::infinity();
-    if (!isInBand(index, m) ||
-        (mask.tensor &&
-         mask.tensor->data[starts[maskNumber] + m * mask.memory] == 0))
+    if (!isAllowed(index, starts, m))
       continue;
     double sum = 0;
     for (int64_t k = 0; k < keyCount; ++k)

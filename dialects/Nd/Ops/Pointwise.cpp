@@ -12,7 +12,7 @@
 
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialects/Nd/Ops/Predicates.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
@@ -181,40 +181,12 @@ LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
   return appendTensorType(location, IntegerType::get(context, 1), *dims, types);
 }
 
-namespace {
-/// What a predicate is, in each place that asks.
-struct PredicateMeaning {
-  bool ifLess, ifEqual, ifGreater, ifUnordered;
-  arith::CmpFPredicate ofFloats;
-  arith::CmpIPredicate ofIntegers, ofBooleans;
-};
-} // namespace
-
-/// By the predicate's number.
-static const PredicateMeaning &getMeaning(Predicate predicate) {
-  using F = arith::CmpFPredicate;
-  using I = arith::CmpIPredicate;
-  static const PredicateMeaning meanings[] = {
-      {false, true, false, false, F::OEQ, I::eq, I::eq},
-      {true, false, true, true, F::UNE, I::ne, I::ne},
-      {true, false, false, false, F::OLT, I::slt, I::ult},
-      {true, true, false, false, F::OLE, I::sle, I::ule},
-      {false, false, true, false, F::OGT, I::sgt, I::ugt},
-      {false, true, true, false, F::OGE, I::sge, I::uge},
-  };
-  return meanings[static_cast<int>(predicate)];
-}
-
 SmallVector<HostTensor>
 CompareOp::evaluate(ArrayRef<const HostTensor *> operands,
                     const EvaluationContext &context) {
-  const PredicateMeaning &meaning = getMeaning(getPredicate());
   return evaluatePointwise(*this, operands, context,
                            [&](ArrayRef<double> x) -> double {
-                             return x[0] < x[1]    ? meaning.ifLess
-                                    : x[0] == x[1] ? meaning.ifEqual
-                                    : x[0] > x[1]  ? meaning.ifGreater
-                                                   : meaning.ifUnordered;
+                             return holds(getPredicate(), x[0], x[1]);
                            });
 }
 
@@ -235,12 +207,12 @@ Value CompareOp::emitElement(ElementEmitter &emitter,
   if (x.empty())
     return {};
   ElementCode code{emitter};
-  const PredicateMeaning &meaning = getMeaning(getPredicate());
   if (isFloatElement(x[0]))
-    return code.make<arith::CmpFOp>(meaning.ofFloats, x[0], x[1]);
-  bool isBoolean = getElementTypeOrSelf(x[0]).isInteger(1);
-  return code.make<arith::CmpIOp>(
-      isBoolean ? meaning.ofBooleans : meaning.ofIntegers, x[0], x[1]);
+    return code.make<arith::CmpFOp>(getFloatPredicate(getPredicate()), x[0],
+                                    x[1]);
+  bool isSigned = !getElementTypeOrSelf(x[0]).isInteger(1);
+  return code.make<arith::CmpIOp>(getIntegerPredicate(getPredicate(), isSigned),
+                                  x[0], x[1]);
 }
 
 bool CompareOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }

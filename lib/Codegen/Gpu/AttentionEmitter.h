@@ -19,7 +19,8 @@ struct AttentionTensor {
 };
 
 /// Emits the code of one kernel: places, scores and the forward pass in
-/// GpuAttention.cpp, the gradient in AttentionGradient.cpp.
+/// GpuAttention.cpp, which tiles are computed in AttentionRanges.cpp, the
+/// gradient in AttentionGradient.cpp.
 class AttentionEmitter : TileEmitter {
 public:
   AttentionEmitter(const AttentionPlan &plan, KernelElements &emitter,
@@ -51,7 +52,17 @@ private:
   GlobalEntries getEntries(const AttentionTensor &tensor, const Outer &outer,
                            mlir::Value first, bool areRows);
   Held takeHeld(mlir::Value block, bool isRows);
-  std::pair<mlir::Value, mlir::Value> getAllowedMemory(const Held &held);
+  bool mayTrim(const Held &held) const;
+  std::pair<mlir::Value, mlir::Value> getAllowedEntries(const Held &held);
+  std::pair<mlir::Value, mlir::Value> getHeldLabels(const Held &held,
+                                                    mlir::Value lane);
+  mlir::Value mayAllow(mlir::Value label, bool isRow,
+                       std::pair<mlir::Value, mlir::Value> held);
+  mlir::Value compareLabels(mlir::Value ofMemory, mlir::Value ofRow);
+  mlir::Value getLabel(bool isRow, const Outer &outer, mlir::Value entry);
+  mlir::Value
+  combineWarp(mlir::Value value,
+              llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>);
   std::pair<mlir::Value, mlir::Value> getStreamedTiles(const Held &held);
   mlir::Value isAllowed(mlir::Value row, mlir::Value entry);
   Values finishScores(llvm::ArrayRef<mlir::Value> products, const Held &held,
@@ -84,6 +95,8 @@ private:
   const AttentionPlan &plan;
   const MeshcAttention &call;
   AttentionTensor query, keys, values, mask, bias, output, logSums, gradient;
+  AttentionTensor rowLabels, memoryLabels;
+  std::optional<nd::Predicate> predicate; ///< of the labels
   AttentionTensor ofQuery, ofKeys, ofValues, ofBias;
   mlir::Value firstRow; ///< global index of this rank's first row
   /// How many rows, and entries of each outer dim, exist on this rank; null if

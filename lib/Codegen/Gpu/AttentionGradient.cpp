@@ -237,8 +237,8 @@ void AttentionEmitter::emitBiasGradient(Value block) {
             clamp(plus(first, index(size + rows - 1)), index(call.memory)),
             entries);
         auto [beginBand, endBand] = getStreamedTiles(held);
-        begin = arith::MaxSIOp::create(builder, loc, begin, beginBand);
-        end = arith::MinSIOp::create(builder, loc, end, endBand);
+        begin = larger(begin, beginBand);
+        end = smaller(end, endBand);
         return emitFor(begin, end, 1, carried,
                        [&](Value turn, ArrayRef<Value> carried) {
                          Value first = times(turn, entries);

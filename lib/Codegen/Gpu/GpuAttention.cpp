@@ -129,6 +129,11 @@ AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
     take(mask, parts.mask, call.mask);
   if (parts.bias)
     take(bias, parts.bias, call.bias);
+  predicate = parts.predicate;
+  if (predicate) {
+    take(rowLabels, parts.rowLabels, call.rowLabels);
+    take(memoryLabels, parts.memoryLabels, call.memoryLabels);
+  }
   if (auto backward = dyn_cast<nd::AttentionGradientOp>(op)) {
     take(output, backward.getOutput(), call.output);
     take(logSums, backward.getLogSums(), call.logSums);
@@ -247,80 +252,6 @@ AttentionEmitter::Held AttentionEmitter::takeHeld(Value block, bool isRows) {
   return held;
 }
 
-/// The first entry of the memory that the mask of the held rows allows, and
-/// that after the last one; `memory` and 0 without any. All rows share the
-/// mask: after a position that is generated, it allows those so far. Each warp
-/// looks through the whole mask, so that all threads know it without a barrier.
-std::pair<Value, Value> AttentionEmitter::getAllowedMemory(const Held &held) {
-  Value place = getPlace(mask, held.outer);
-  Value warp = getThread();
-  Value lane = takeOff(warp, warpSize);
-  auto smaller = [&](Value a, Value b) -> Value {
-    return arith::MinSIOp::create(builder, loc, a, b);
-  };
-  auto larger = [&](Value a, Value b) -> Value {
-    return arith::MaxSIOp::create(builder, loc, a, b);
-  };
-  Values ends = emitFor(
-      index(0), index(llvm::divideCeil(call.memory, warpSize)), 1,
-      {index(call.memory), index(0)}, [&](Value turn, ArrayRef<Value> ends) {
-        // Threads beyond the last entry look at it once more.
-        Value entry =
-            smaller(plus(times(turn, warpSize), lane), index(call.memory - 1));
-        Value at = plus(place, times(entry, mask.strides->memory));
-        Value isAllowed = loadGlobal(mask.pointer, mask.elementType, at);
-        return Values{
-            select(isAllowed, smaller(ends[0], entry), ends[0]),
-            select(isAllowed, larger(ends[1], plus(entry, index(1))), ends[1])};
-      });
-  // Shuffles move words.
-  auto cast = [&](Value value, Type type) -> Value {
-    return arith::IndexCastOp::create(builder, loc, type, value);
-  };
-  auto combine = [&](Value end, auto function) {
-    Value word =
-        combineRow(cast(end, builder.getI32Type()), function, warpSize);
-    return cast(word, builder.getIndexType());
-  };
-  return {combine(ends[0], smaller), combine(ends[1], larger)};
-}
-
-/// The numbers of the streamed tiles, begin and end, that have entries within
-/// the band, and that a mask allows which all rows share. For held entries that
-/// do not exist there are none.
-std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
-  constexpr int64_t none = std::numeric_limits<int64_t>::min();
-  constexpr int64_t all = std::numeric_limits<int64_t>::max();
-  Value count = held.isRows ? index(call.memory) : getRowCount();
-  int64_t entries = tiles.getStreamedEntries();
-  int64_t last = tiles.getHeldEntries() - 1;
-  Value begin = index(0), end = count;
-  // In a band, memory m and the global row r have lowest ≤ m - r ≤ highest.
-  Value first =
-      held.isRows ? plus(firstRow, held.first) : minus(held.first, firstRow);
-  if (held.isRows) {
-    if (call.lowest != none)
-      begin = clamp(plus(first, index(call.lowest)), count);
-    if (call.highest != all)
-      end = clamp(plus(first, index(call.highest + last + 1)), count);
-  } else {
-    if (call.highest != all)
-      begin = clamp(minus(first, index(call.highest)), count);
-    if (call.lowest != none)
-      end = clamp(minus(first, index(call.lowest - last - 1)), count);
-  }
-  if (held.isRows && mask.pointer && mask.strides->row == 0) {
-    auto [firstAllowed, lastAllowed] = getAllowedMemory(held);
-    begin = arith::MaxSIOp::create(builder, loc, begin, firstAllowed);
-    end = arith::MinSIOp::create(builder, loc, end, lastAllowed);
-  }
-  end = getEndIfExists(held, end);
-  begin = arith::DivUIOp::create(builder, loc, begin, index(entries));
-  end = arith::DivUIOp::create(builder, loc, plus(end, index(entries - 1)),
-                               index(entries));
-  return {begin, end};
-}
-
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
@@ -351,8 +282,8 @@ TileEmitter::Values
 AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
                                Value streamedFirst,
                                SmallVectorImpl<Value> &allowed) {
-  auto limit = [&](Value entry, int64_t count) -> Value {
-    return arith::MinSIOp::create(builder, loc, entry, index(count - 1));
+  auto limit = [&](Value entry, int64_t count) {
+    return smaller(entry, index(count - 1));
   };
   Value scale = number(call.scale);
   Values scores;
@@ -369,7 +300,7 @@ AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
       if (call.biasByDistance && &tensor == &bias) {
         // Rows behind the last one are padding.
         Value before = minus(index(call.lastRow), plus(firstRow, row));
-        Value distance = arith::MaxSIOp::create(builder, loc, before, index(0));
+        Value distance = larger(before, index(0));
         return plus(first, times(plus(distance, limit(entry, call.memory)),
                                  tensor.strides->memory));
       }
@@ -382,6 +313,10 @@ AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
           plus(score, loadGlobal(bias.pointer, bias.elementType, place(bias)));
     if (mask.pointer)
       is = both(is, loadGlobal(mask.pointer, mask.elementType, place(mask)));
+    if (predicate)
+      is = both(is, compareLabels(
+                        getLabel(false, held.outer, limit(entry, call.memory)),
+                        getLabel(true, held.outer, limit(row, call.rows))));
     allowed.push_back(is);
     scores.push_back(is ? select(is, score, number(-infinity)) : score);
   }

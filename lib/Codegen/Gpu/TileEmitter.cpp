@@ -60,9 +60,16 @@ Value TileEmitter::times(Value a, Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
+Value TileEmitter::smaller(Value a, Value b) {
+  return arith::MinSIOp::create(builder, loc, a, b);
+}
+
+Value TileEmitter::larger(Value a, Value b) {
+  return arith::MaxSIOp::create(builder, loc, a, b);
+}
+
 Value TileEmitter::clamp(Value at, Value end) {
-  at = arith::MaxSIOp::create(builder, loc, at, index(0));
-  return arith::MinSIOp::create(builder, loc, at, end);
+  return smaller(larger(at, index(0)), end);
 }
 
 Value TileEmitter::isLess(Value a, Value b) {

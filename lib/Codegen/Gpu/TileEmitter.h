@@ -90,6 +90,8 @@ public:
   mlir::Value minus(mlir::Value a, mlir::Value b);
   mlir::Value times(mlir::Value a, mlir::Value b);
   mlir::Value times(mlir::Value a, int64_t b) { return times(a, index(b)); }
+  mlir::Value smaller(mlir::Value a, mlir::Value b);  ///< of integers, signed
+  mlir::Value larger(mlir::Value a, mlir::Value b);   ///< of integers, signed
   mlir::Value clamp(mlir::Value at, mlir::Value end); ///< within [0, end]
   mlir::Value isLess(mlir::Value a, mlir::Value b);   ///< of indices, signed
   mlir::Value both(mlir::Value a, mlir::Value b); ///< and; null counts as true

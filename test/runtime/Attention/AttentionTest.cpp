@@ -33,6 +33,7 @@ struct Sizes {
   bool ownValues = false;  ///< values also have the groups
   bool isSpread = false;   ///< mask and bias lie along the rows
   bool byDistance = false; ///< the bias
+  uint8_t labels = MESHC_NO_LABELS;
 };
 
 /// Numbers of a type, as a call reads and writes them.
@@ -71,6 +72,7 @@ public:
   std::vector<float> query, key, value, bias, output, logSums, gradient,
       ofQuery, ofKey, ofValue, ofBias;
   std::vector<uint8_t> mask;
+  std::vector<int32_t> rowLabels, memoryLabels;
 
 private:
   void describe();
@@ -139,7 +141,12 @@ void Case::describe() {
         -1,
         1};
   }
+  // The labels by batch, and those of the memory also by head.
+  attention.labels = s.labels;
+  attention.rowLabels = {{s.rows, 0, 0}, 1, 0};
+  attention.memoryLabels = {{s.heads * s.memory, s.memory, 0}, 0, 1};
   if (s.isSpread) { // the mask by row and memory
+    attention.memoryLabels = {{1, s.batch, 0}, 0, s.batch * s.heads};
     attention.mask = {{0, 0, 0}, 1, s.rows};
     attention.bias = {{0, s.rows * s.memory, 0}, 1, s.rows};
   }
@@ -176,6 +183,10 @@ void Case::draw() {
                   NAN);
   for (int64_t i = 0; i < (s.isSpread ? s.rows : s.batch) * s.memory; ++i)
     mask.push_back(random() % 3 != 0);
+  for (int64_t i = 0; i < s.batch * s.rows; ++i)
+    rowLabels.push_back(static_cast<int32_t>(random() % 4));
+  for (int64_t i = 0; i < s.batch * s.heads * s.memory; ++i)
+    memoryLabels.push_back(static_cast<int32_t>(random() % 4));
 }
 
 void Case::run(bool hasLittleMemory) {
@@ -197,9 +208,13 @@ void Case::run(bool hasLittleMemory) {
   Stored q(type, query), k(type, key), v(type, value), b(type, bias),
       y(type, output), g(type, gradient), dq(type, ofQuery), dk(type, ofKey),
       dv(type, ofValue);
-  AttentionTensors tensors{q.data(), k.data(), v.data(),
+  AttentionTensors tensors{q.data(),
+                           k.data(),
+                           v.data(),
                            sizes.hasMask ? mask.data() : nullptr,
-                           sizes.hasBias ? b.data() : nullptr};
+                           sizes.hasBias ? b.data() : nullptr,
+                           sizes.labels ? rowLabels.data() : nullptr,
+                           sizes.labels ? memoryLabels.data() : nullptr};
   auto [forward, forwardBytes] = scratch(0);
   runAttention(attention, coordinates, tensors, y.data(), logSums.data(),
                {forward.get(), forwardBytes});
@@ -244,13 +259,36 @@ int64_t Case::offset(const MeshcAttentionStrides &strides,
 }
 
 std::vector<double> Case::scoresOf(int64_t row, const int64_t *at) const {
+  auto labelsAllow = [&](int64_t m) {
+    int32_t ofRow = rowLabels[offset(attention.rowLabels, at) +
+                              row * attention.rowLabels.row];
+    int32_t ofMemory = memoryLabels[offset(attention.memoryLabels, at) +
+                                    m * attention.memoryLabels.memory];
+    switch (sizes.labels) {
+    case MESHC_LABELS_EQUAL:
+      return ofMemory == ofRow;
+    case MESHC_LABELS_DIFFER:
+      return ofMemory != ofRow;
+    case MESHC_LABELS_LESS:
+      return ofMemory < ofRow;
+    case MESHC_LABELS_AT_MOST:
+      return ofMemory <= ofRow;
+    case MESHC_LABELS_GREATER:
+      return ofMemory > ofRow;
+    case MESHC_LABELS_AT_LEAST:
+      return ofMemory >= ofRow;
+    default:
+      return true;
+    }
+  };
   std::vector<double> scores;
   for (int64_t m = 0; m < sizes.memory; ++m) {
     int64_t distance = m - (sizes.firstRow + row);
     bool allowed = distance >= sizes.lowest && distance <= sizes.highest &&
                    (!sizes.hasMask ||
                     mask[offset(attention.mask, at) + row * attention.mask.row +
-                         m * attention.mask.memory]);
+                         m * attention.mask.memory]) &&
+                   labelsAllow(m);
     double sum = 0;
     for (int64_t k = 0; k < sizes.keys; ++k)
       sum += double(query[offset(attention.query, at) +
@@ -441,6 +479,52 @@ TEST_P(Attention, masksAndBiasesAlongTheRows) {
          .hasMask = true,
          .hasBias = true,
          .isSpread = true});
+}
+
+TEST_P(Attention, labels) {
+  for (uint8_t labels = MESHC_LABELS_EQUAL; labels <= MESHC_LABELS_AT_LEAST;
+       ++labels)
+    check({.rows = 20, .memory = 40, .labels = labels});
+  for (bool isSpread : {false, true})
+    check({.rows = 200,
+           .memory = 300,
+           .highest = 250,
+           .hasMask = true,
+           .hasBias = true,
+           .isSpread = isSpread,
+           .labels = MESHC_LABELS_EQUAL});
+}
+
+/// What the labels forbid to all rows of a block, at both ends of the memory,
+/// is not read: here, that of other documents.
+TEST_P(Attention, entriesBeyondTheLabelsOfABlock) {
+  constexpr int64_t length = 2 * MESHC_ATTENTION_ROWS, count = 3;
+  for (uint8_t labels :
+       {MESHC_LABELS_EQUAL, MESHC_LABELS_LESS, MESHC_LABELS_AT_MOST,
+        MESHC_LABELS_GREATER, MESHC_LABELS_AT_LEAST}) {
+    Case one({.batch = 1,
+              .heads = 1,
+              .groups = 1,
+              .rows = count * length,
+              .memory = count * length,
+              .labels = labels});
+    for (int64_t i = 0; i < count * length; ++i)
+      one.rowLabels[i] = one.memoryLabels[i] = static_cast<int32_t>(i / length);
+    one.run();
+    one.check();
+    // An entry of the second document.
+    std::fill_n(one.value.begin() + (length + 7) * 3, 3, NAN);
+    one.run();
+    for (int64_t row = 0; row < count * length; ++row) {
+      int64_t document = row / length;
+      bool isSeen = labels == MESHC_LABELS_EQUAL     ? document == 1
+                    : labels == MESHC_LABELS_LESS    ? document == 2
+                    : labels == MESHC_LABELS_AT_MOST ? document >= 1
+                    : labels == MESHC_LABELS_GREATER ? document == 0
+                                                     : document <= 1;
+      ASSERT_EQ(std::isnan(one.output[row * 3]), isSeen) << row;
+    }
+  }
 }
 
 TEST_P(Attention, littleScratchMemory) {

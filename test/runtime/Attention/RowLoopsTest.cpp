@@ -144,4 +144,29 @@ TEST_F(Loops, rows) {
     }
 }
 
+TEST_F(Loops, labels) {
+  const std::pair<MeshcLabels, bool (*)(int32_t, int32_t)> meanings[] = {
+      {MESHC_LABELS_EQUAL, [](int32_t m, int32_t r) { return m == r; }},
+      {MESHC_LABELS_DIFFER, [](int32_t m, int32_t r) { return m != r; }},
+      {MESHC_LABELS_LESS, [](int32_t m, int32_t r) { return m < r; }},
+      {MESHC_LABELS_AT_MOST, [](int32_t m, int32_t r) { return m <= r; }},
+      {MESHC_LABELS_GREATER, [](int32_t m, int32_t r) { return m > r; }},
+      {MESHC_LABELS_AT_LEAST, [](int32_t m, int32_t r) { return m >= r; }}};
+  for (const RowLoops *loops : all)
+    for (int64_t n : {0, 1, 7, 16, 33})
+      for (auto [labels, isAllowed] : meanings)
+        for (int32_t ofRow : {INT32_MIN, -1, 0, 3, INT32_MAX}) {
+          std::vector<int32_t> ofMemory(n);
+          std::vector<float> s(n + 1, 2);
+          for (int64_t i = 0; i < n; ++i)
+            ofMemory[i] = i % 6 == 5   ? INT32_MAX
+                          : i % 6 == 4 ? INT32_MIN
+                                       : int32_t(i % 6) - 1;
+          loops->applyLabels(s.data(), n, labels, ofMemory.data(), ofRow);
+          for (int64_t i = 0; i < n; ++i)
+            EXPECT_EQ(s[i], isAllowed(ofMemory[i], ofRow) ? 2 : -INFINITY);
+          EXPECT_EQ(s[n], 2);
+        }
+}
+
 } // namespace

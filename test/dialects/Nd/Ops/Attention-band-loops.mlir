@@ -12,14 +12,14 @@
 // CHECK-LABEL: func.func @causal
 // CHECK-NOT: nd.compare
 // CHECK: nd.scan "n" 2 carried(%arg0 : {{[^)]*}}) whole(%arg1 : !nd.tensor<f32, [d = 4, m = 8]>) ->
-// CHECK: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+// CHECK: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, position = "s"}
 func.func @causal(%q: !q, %k: !k) -> !q {
   %s = nd.iota : () -> !s
   %m = nd.iota : () -> !m
   %mask = nd.compare le %m, %s : (!m, !s) -> !mask
   %y = nd.scan "n" 2 carried(%q : !q) whole(%k, %mask : !k, !mask) -> !q {
   ^bb0(%h: !q, %ki: !k, %allowed: !mask):
-    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
     nd.yield %z : !q
   }
   return %y : !q
@@ -41,7 +41,7 @@ func.func @causal(%q: !q, %k: !k) -> !q {
 // CHECK: nd.scan "n" 2 carried(%arg0 : {{[^)]*}}) whole(%arg1 : !nd.tensor<f32, [d = 4, m = 8]>) ->
 // CHECK-NOT: nd.compare
 // CHECK: nd.scan "o" 3 carried(%{{[^)]*}}) whole(%{{[^ ]*}} : !nd.tensor<f32, [d = 4, m = 8]>) ->
-// CHECK: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} {highest = -1 : i64, key = "d", lowest = -3 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+// CHECK: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} {highest = -1 : i64, key = "d", lowest = -3 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, position = "s"}
 func.func @indices(%q: !q, %k: !k) -> !q {
   %s = nd.iota : () -> !s
   %m = nd.iota : () -> !m
@@ -56,7 +56,7 @@ func.func @indices(%q: !q, %k: !k) -> !q {
       %distance = nd.sub %s2, %m2 : (!s, !m) -> !nd.tensor<i32, [m = 8, s = 8]>
       %near = nd.compare lt %distance, %four : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !mask
       %allowed = nd.and %near, %known : (!mask, !mask) -> !mask
-      %w, %l = nd.attention %i, %k2, %k2, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+      %w, %l = nd.attention %i, %k2, %k2, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
       nd.yield %w : !q
     }
     nd.yield %z : !q
@@ -81,7 +81,7 @@ func.func @indices(%q: !q, %k: !k) -> !q {
 // CHECK-DAG: %[[REST:.*]] = nd.and %arg2, %arg3 :
 // CHECK: nd.scan "n" 2 carried(%arg0 : {{[^)]*}}) whole(%arg1, %[[REST]] : !nd.tensor<f32, [b = 2, d = 4, m = 8]>, !nd.tensor<i1, [b = 2, m = 8, s = 8]>) ->
 // CHECK-NEXT: ^bb0(%{{.*}}: {{.*}}, %{{.*}}: {{.*}}, %[[INSIDE:.*]]: !nd.tensor<i1
-// CHECK-NEXT: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}}, %[[INSIDE]] {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, position = "s"}
+// CHECK-NEXT: nd.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}}, %[[INSIDE]] {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>, position = "s"}
 // CHECK: return %{{.*}}, %[[MASK]]
 func.func @data(%q: !q, %k: !k, %known: !known, %same: !mask) -> (!q, !mask) {
   %s = nd.iota : () -> !s
@@ -91,7 +91,7 @@ func.func @data(%q: !q, %k: !k, %known: !known, %same: !mask) -> (!q, !mask) {
   %1 = nd.and %0, %same : (!mask, !mask) -> !mask
   %y = nd.scan "n" 2 carried(%q : !q) whole(%k, %1 : !k, !mask) -> !q {
   ^bb0(%h: !q, %ki: !k, %allowed: !mask):
-    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
     nd.yield %z : !q
   }
   return %y, %1 : !q, !mask
@@ -108,26 +108,24 @@ func.func @data(%q: !q, %k: !k, %known: !known, %same: !mask) -> (!q, !mask) {
 !band = !nd.tensor<i1, [m = 8, s = 8]>
 !bands = !nd.tensor<i1, [m = 8, n = 2, s = 8]>
 
-// Masks that compare data, join conditions by 'or', differ between iterations or are carried stay operands of the loop.
+// Masks that differ between iterations, are carried, or join other conditions by 'or' stay operands of the loop.
 // CHECK-LABEL: func.func @kept
-// CHECK: %[[DATA:.*]] = nd.compare le
 // CHECK: %[[OR:.*]] = nd.or
 // CHECK: %[[EACH:.*]] = nd.compare le
-// CHECK: nd.scan "n" 2 carried(%arg0, {{.*}}) stacked(%[[EACH]] : {{.*}}) whole(%arg1, %[[DATA]], %[[OR]], %{{[0-9]+}} :
-// CHECK-COUNT-4: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+// CHECK: nd.scan "n" 2 carried(%arg0, {{.*}}) stacked(%[[EACH]] : {{.*}}) whole(%arg1, %[[OR]], %{{[0-9]+}} :
+// CHECK-COUNT-3: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}
 func.func @kept(%q: !q, %k: !k, %last: !s, %lasts: !ss, %first: !band) -> !q {
   %s = nd.iota : () -> !s
   %m = nd.iota : () -> !m
-  %data = nd.compare le %m, %last : (!m, !s) -> !band
+  %data = nd.compare ge %m, %last : (!m, !s) -> !band
   %causal = nd.compare le %m, %s : (!m, !s) -> !band
   %or = nd.or %data, %causal : (!band, !band) -> !band
   %each = nd.compare le %m, %lasts : (!m, !ss) -> !bands
-  %y:2 = nd.scan "n" 2 carried(%q, %first : !q, !band) stacked(%each : !bands) whole(%k, %data, %or, %causal : !k, !band, !band, !band) -> !q, !band {
-  ^bb0(%h: !q, %seen: !band, %ei: !band, %ki: !k, %di: !band, %oi: !band, %ci: !band):
-    %a, %la = nd.attention %h, %ki, %ki, %ei {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !band) -> (!q, !r)
-    %b, %lb = nd.attention %a, %ki, %ki, %di {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !band) -> (!q, !r)
-    %c, %lc = nd.attention %b, %ki, %ki, %oi {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !band) -> (!q, !r)
-    %e, %le = nd.attention %c, %ki, %ki, %seen {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !band) -> (!q, !r)
+  %y:2 = nd.scan "n" 2 carried(%q, %first : !q, !band) stacked(%each : !bands) whole(%k, %or, %causal : !k, !band, !band) -> !q, !band {
+  ^bb0(%h: !q, %seen: !band, %ei: !band, %ki: !k, %oi: !band, %ci: !band):
+    %a, %la = nd.attention %h, %ki, %ki, %ei {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !band) -> (!q, !r)
+    %c, %lc = nd.attention %a, %ki, %ki, %oi {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !band) -> (!q, !r)
+    %e, %le = nd.attention %c, %ki, %ki, %seen {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !band) -> (!q, !r)
     %next = nd.or %seen, %ci : (!band, !band) -> !band
     nd.yield %e, %next : !q, !band
   }
@@ -145,14 +143,14 @@ func.func @kept(%q: !q, %k: !k, %last: !s, %lasts: !ss, %first: !band) -> !q {
 // A mask that allows everything goes.
 // CHECK-LABEL: func.func @everything
 // CHECK-NOT: nd.compare
-// CHECK: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+// CHECK: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
 func.func @everything(%q: !q, %k: !k) -> !q {
   %m = nd.iota : () -> !m
   %0 = nd.constant 0 : i32 -> !nd.tensor<i32, []>
   %mask = nd.compare ge %m, %0 : (!m, !nd.tensor<i32, []>) -> !mask
   %y = nd.scan "n" 2 carried(%q : !q) whole(%k, %mask : !k, !mask) -> !q {
   ^bb0(%h: !q, %ki: !k, %allowed: !mask):
-    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+    %z, %l = nd.attention %h, %ki, %ki, %allowed {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
     nd.yield %z : !q
   }
   return %y : !q

@@ -19,6 +19,8 @@ struct Extras {
   Value mask = {}, bias = {};
   StringRef position = {}, distance = {};
   std::optional<int64_t> lowest = {}, highest = {};
+  Value rowLabels = {}, memoryLabels = {};
+  std::optional<Predicate> predicate = {};
 };
 
 class Attention : public GradientCheck {
@@ -29,13 +31,16 @@ protected:
     };
     return b
         .make<AttentionOp>(
-            x[0], x[1], x[2], extras.mask, extras.bias,
-            builder.getStringAttr("d"), builder.getStringAttr("m"),
+            x[0], x[1], x[2], extras.mask, extras.bias, extras.rowLabels,
+            extras.memoryLabels, builder.getStringAttr("d"),
+            builder.getStringAttr("m"),
             extras.position.empty() ? StringAttr()
                                     : builder.getStringAttr(extras.position),
             whole(extras.lowest), whole(extras.highest),
             extras.distance.empty() ? StringAttr()
-                                    : builder.getStringAttr(extras.distance))
+                                    : builder.getStringAttr(extras.distance),
+            extras.predicate ? PredicateAttr::get(&context, *extras.predicate)
+                             : PredicateAttr())
         .getDefiningOp<AttentionOp>();
   }
   Value output(ValueBuilder &b, ValueRange x, Extras extras = {}) {
@@ -200,6 +205,41 @@ TEST_F(Attention, Gradients) {
                 {{}, {}, {}, {1, 0, 1, 1, 0, 1, 1, 0}, {}});
 }
 
+/// Labels allow what the mask of their comparison allows, to each batch entry
+/// its own.
+TEST_F(Attention, Labels) {
+  TensorType q = tensor(f32(), {{"b", 2}, {"d", 2}, {"s", 3}}),
+             k = tensor(f32(), {{"b", 2}, {"d", 2}, {"m", 4}});
+  TensorType ofRows = tensor(i32(), {{"b", 2}, {"s", 3}}),
+             ofMemory = tensor(i32(), {{"b", 2}, {"m", 4}});
+  Values numbers;
+  for (int i = 0; i < 16; ++i)
+    numbers.push_back(i % 5 - 1.75);
+  const std::vector<Values> arguments = {
+      {numbers.begin(), numbers.begin() + 12},
+      numbers,
+      numbers,
+      {0, 1, 2, -3, 1, 1},
+      {0, 0, 1, 2, 1, -3, 2, 5}};
+  for (Predicate predicate : {Predicate::Eq, Predicate::Ne, Predicate::Lt,
+                              Predicate::Le, Predicate::Gt, Predicate::Ge}) {
+    Values wanted =
+        run({q, k, k, ofRows, ofMemory}, arguments,
+            [&](ValueBuilder &b, ValueRange x) {
+              return output(b, x, {.mask = b.compare(predicate, x[4], x[3])});
+            });
+    auto labelled = [&](ValueBuilder &b, ValueRange x) {
+      return output(
+          b, x,
+          {.rowLabels = x[3], .memoryLabels = x[4], .predicate = predicate});
+    };
+    expectNear(run({q, k, k, ofRows, ofMemory}, arguments, labelled), wanted,
+               1e-7);
+    checkGradient({q, k, k, ofRows, ofMemory}, labelled,
+                  {{}, {}, {}, arguments[3], arguments[4]});
+  }
+}
+
 /// A bias by distance is that of the differences: of 3 queries and 4 keys, from
 /// -2 to 3.
 TEST_F(Attention, BiasByDistance) {
@@ -303,6 +343,31 @@ TEST_F(Attention, Decompositions) {
   }
 }
 
+TEST_F(Attention, DecompositionOfLabels) {
+  TensorType q = tensor(f32(), {{"b", 2}, {"d", 3}, {"s", 3}}),
+             k = tensor(f32(), {{"b", 2}, {"d", 3}, {"m", 4}});
+  checkDecomposition(
+      {q, k, k, tensor(i32(), {{"s", 3}}), tensor(i32(), {{"b", 2}, {"m", 4}}),
+       tensor(i1(), {{"m", 4}})},
+      [&](ValueBuilder &b, ValueRange x) {
+        AttentionOp op = make(b, x,
+                              {.mask = x[5],
+                               .position = "s",
+                               .highest = 2,
+                               .rowLabels = x[3],
+                               .memoryLabels = x[4],
+                               .predicate = Predicate::Le});
+        SmallVector<Value> results(3);
+        OpBuilder at(op->getContext());
+        at.setInsertionPointAfter(op);
+        EXPECT_TRUE(succeeded(op.buildGradient(at, {x[0], {}}, results)));
+        results.push_back(op.getOutput());
+        results.push_back(op.getLogSums());
+        return results;
+      },
+      {{}, {}, {}, {0, 1, 2}, {1, 0, 3, 2, 0, 5, 1, 0}, {1, 0, 1, 1}});
+}
+
 /// A NaN shows, in its row alone.
 TEST_F(Attention, NaNShows) {
   Values q = torchQuery;
@@ -350,8 +415,9 @@ TEST_F(Attention, Errors) {
                           builder.getStringAttr(dim));
   };
   auto segments = [&](bool mask, bool bias) {
-    return NamedAttribute(builder.getStringAttr("operandSegmentSizes"),
-                          builder.getDenseI32ArrayAttr({1, 1, 1, mask, bias}));
+    return NamedAttribute(
+        builder.getStringAttr("operandSegmentSizes"),
+        builder.getDenseI32ArrayAttr({1, 1, 1, mask, bias, 0, 0}));
   };
   auto errorOf = [&](ArrayRef<Type> types, NamedAttribute sizes,
                      StringRef key = "d", StringRef memory = "m") {
