@@ -20,6 +20,8 @@
 !col = !nd.tensor<f32, [n = 4]>
 !q = !nd.tensor<f32, [b = 8, d = 4, h = 2, s = 6]>
 !k = !nd.tensor<f32, [b = 8, d = 4, h = 2, m = 6]>
+!rowLabels = !nd.tensor<i32, [b = 8, s = 6]>
+!memoryLabels = !nd.tensor<i32, [b = 8, m = 6]>
 !mask = !nd.tensor<i1, [m = 6, s = 6]>
 !bias = !nd.tensor<f32, [h = 2, m = 6, s = 6]>
 !rows = !nd.tensor<f32, [b = 8, h = 2, s = 6]>
@@ -358,13 +360,13 @@ func.func @step() -> !n {
   return %r : !n
 }
 
-func.func @attention(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias) -> (!q, !rows) {
-  %r:2 = nd.attention %0, %1, %2, %3, %4 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>} : (!q, !k, !k, !mask, !bias) -> (!q, !rows)
+func.func @attention(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias, %8: !rowLabels, %9: !memoryLabels) -> (!q, !rows) {
+  %r:2 = nd.attention %0, %1, %2, %3, %4, %8, %9 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1>, predicate = #nd<predicate eq>} : (!q, !k, !k, !mask, !bias, !rowLabels, !memoryLabels) -> (!q, !rows)
   return %r#0, %r#1 : !q, !rows
 }
 
-func.func @attention_gradient(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias, %5: !q, %6: !rows, %7: !q) -> (!q, !k, !k) {
-  %r:3 = nd.attention_gradient %0, %1, %2, %3, %4, %5, %6, %7 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 1, 1, 1>} : (!q, !k, !k, !mask, !bias, !q, !rows, !q) -> (!q, !k, !k)
+func.func @attention_gradient(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias, %8: !rowLabels, %9: !memoryLabels, %5: !q, %6: !rows, %7: !q) -> (!q, !k, !k) {
+  %r:3 = nd.attention_gradient %0, %1, %2, %3, %4, %8, %9, %5, %6, %7 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1>, predicate = #nd<predicate eq>} : (!q, !k, !k, !mask, !bias, !rowLabels, !memoryLabels, !q, !rows, !q) -> (!q, !k, !k)
   return %r#0, %r#1, %r#2 : !q, !k, !k
 }
 

@@ -63,6 +63,12 @@ class Nd_AttentionBase<string mnemonic, list<Trait> traits = []>
 def Nd_AttentionOp : Nd_AttentionBase<"attention", [Nd_ShortProduct]> {
   let summary = "softmax(query · keys / sqrt(key) + bias) · values";
   let description = [{
+    A score counts as -inf where `mask` is false, and where the comparison `predicate`
+    of memory label and row label is false: with `eq`, a row sees the entries of the
+    memory that have its own label. With `position`, it also does where its index along
+    `memory` less that along `position` is outside of [`lowest`, `highest`]: a causal
+    mask is `highest` = 0.
+
     `log_sums`, f32 with the dims of the rows, is the logarithm of the sum over
     `memory` of exp(scores), for the gradient; +inf for rows without an allowed entry.
   }];

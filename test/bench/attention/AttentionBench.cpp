@@ -87,17 +87,18 @@ int main(int count, char **arguments) {
   const char *const types[] = {"f32", "bf16", "f16"}; // as in MeshcType
   const char *const *type =
       std::find_if(types, types + 3, [&](const char *name) {
-        return count == 9 && std::string(name) == arguments[7];
+        return count == 10 && std::string(name) == arguments[7];
       });
   if (type == types + 3) {
     std::fprintf(stderr, "usage: AttentionBench BATCH HEADS SEQ KEY CAUSAL "
-                         "THREADS TYPE BIAS\n");
+                         "THREADS TYPE BIAS DOCUMENTS\n");
     return 2;
   }
   auto number = [&](int i) { return std::atoll(arguments[i]); };
   int64_t batch = number(1), heads = number(2), seq = number(3),
           key = number(4), elements = batch * heads * seq * key;
   bool causal = number(5) != 0, hasBias = number(8) != 0;
+  int64_t documents = std::max<int64_t>(number(9), 1); // of each text
   openThreads();
   setThreads(static_cast<int>(number(6)));
 
@@ -120,6 +121,9 @@ int main(int count, char **arguments) {
   call.lastRow = seq - 1;
   call.bias = {{0, distances}, -1, 1};
   call.biasGradient = {{heads * distances, distances}, -1, 1};
+  call.labels = documents > 1 ? MESHC_LABELS_EQUAL : MESHC_NO_LABELS;
+  call.rowLabels = {{0, 0}, 1, 0};
+  call.memoryLabels = {{0, 0}, 0, 1};
 
   std::vector<char> query = draw(call.type, elements),
                     keys = draw(call.type, elements),
@@ -129,13 +133,21 @@ int main(int count, char **arguments) {
                     bias = draw(call.type, heads * distances);
   std::vector<float> logSums(static_cast<size_t>(elements / key)),
       ofBias(static_cast<size_t>(batch * heads * distances));
+  std::vector<int32_t> labels(static_cast<size_t>(seq));
+  for (int64_t i = 0; i < seq; ++i)
+    labels[static_cast<size_t>(i)] = static_cast<int32_t>(i * documents / seq);
   const int64_t coordinates[1] = {0};
   auto bytes = static_cast<size_t>(meshcAttentionScratchBytes(&call, 1));
   std::unique_ptr<char, void (*)(void *)> scratch(
       static_cast<char *>(std::aligned_alloc(64, bytes)), std::free);
   GemmScratch memory{scratch.get(), static_cast<int64_t>(bytes)};
-  AttentionTensors tensors{query.data(), keys.data(), values.data(), nullptr,
-                           hasBias ? bias.data() : nullptr};
+  AttentionTensors tensors{query.data(),
+                           keys.data(),
+                           values.data(),
+                           nullptr,
+                           hasBias ? bias.data() : nullptr,
+                           call.labels ? labels.data() : nullptr,
+                           call.labels ? labels.data() : nullptr};
   double forward = bestSeconds(20, [&] {
     runAttention(call, coordinates, tensors, output.data(), logSums.data(),
                  memory);
@@ -146,9 +158,10 @@ int main(int count, char **arguments) {
         {output.data(), logSums.data(), gradient.data()},
         {ofQuery.data(), ofKey.data(), ofValue.data(), ofBias.data()}, memory);
   });
-  // Half of the scores of a causal attention are needed.
+  // Half of the scores of a causal attention are needed, and only those within
+  // a document.
   double sums = 2.0 * static_cast<double>(elements) * static_cast<double>(seq) *
-                (causal ? 0.5 : 1);
+                (causal ? 0.5 : 1) / static_cast<double>(documents);
   double floor = sums * secondsPerSum();
   std::printf("%.3f %.3f %.3f %.3f\n", forward * 1e3, backward * 1e3,
               floor * 1e3, 2.5 * floor * 1e3);

@@ -1,6 +1,7 @@
-# sdpa.py BATCH HEADS SEQ KEY CAUSAL THREADS TYPE BIAS: the best milliseconds of some calls of PyTorch's
+# sdpa.py BATCH HEADS SEQ KEY CAUSAL THREADS TYPE BIAS DOCUMENTS: the best milliseconds of some calls of PyTorch's
 # scaled_dot_product_attention, forward and gradient, of tensors in the memory order of a model. With BIAS,
-# a learned table has a bias for each head and distance of two positions.
+# a learned table has a bias for each head and distance of two positions. Of several DOCUMENTS in a text,
+# each sees itself alone.
 import sys
 import time
 
@@ -17,11 +18,20 @@ if int(sys.argv[8]):
     positions = torch.arange(seq)
     distance = positions[None, :] - positions[:, None] + seq - 1
     hidden = positions[None, :] > positions[:, None]
+documents = int(sys.argv[9])
+allowed = None
+if documents:
+    document = torch.arange(seq) * documents // seq
+    allowed = document[:, None] == document[None, :]
+    if causal:
+        allowed &= torch.ones(seq, seq, dtype=torch.bool).tril()
 for x in inputs:
     x.requires_grad_()
 
 
 def attend():
+    if documents:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     if len(inputs) == 3:
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
     bias = inputs[3][:, distance]
