@@ -55,15 +55,15 @@ double RoundingNoise::draw() {
 double RoundingNoise::getRelativeError(Type elementType) const {
   auto type = cast<FloatType>(elementType);
   if (!rounds16Bit || type.getWidth() != 16)
-    return unitCount * unitF32;
-  return std::ldexp(2, -static_cast<int>(type.getFPMantissaWidth()));
+    return factor * unitCount * unitF32;
+  return factor * std::ldexp(2, -static_cast<int>(type.getFPMantissaWidth()));
 }
 
 double RoundingNoise::disturb(double value, Type elementType) {
   value *= 1 + getRelativeError(elementType) * draw();
   // Small numbers of f16 have fewer bits.
   if (rounds16Bit && elementType.isF16())
-    value += 0x1p-24 * draw();
+    value += factor * 0x1p-24 * draw();
   return value;
 }
 
@@ -135,6 +135,17 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
     }
   }
   return results;
+}
+
+void widenSpread(MutableArrayRef<double> spreads, const HostTensor &expected,
+                 const HostTensor &changed, double factor) {
+  for (auto [spread, base, value] :
+       llvm::zip(spreads, expected.data, changed.data)) {
+    double change = std::abs(value - base) / factor;
+    if (change <= spread || (factor != 1 && !std::isfinite(change)))
+      continue;
+    spread = std::isnan(change) ? HUGE_VAL : change;
+  }
 }
 
 SmallVector<unsigned> getRunCounts(func::FuncOp function) {

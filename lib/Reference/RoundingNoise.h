@@ -33,9 +33,9 @@ public:
 
   /// `rounds16Bit`: whether the compiled program may round bf16 and f16 at
   /// other places than the ops' results: a rank's part of a sum, or a product
-  /// before its epilogue.
-  RoundingNoise(uint64_t seed, bool rounds16Bit)
-      : state(seed), alwaysRounds16Bit(rounds16Bit) {}
+  /// before its epilogue. Errors are `factor` times as large.
+  RoundingNoise(uint64_t seed, bool rounds16Bit, double factor = 1)
+      : state(seed), alwaysRounds16Bit(rounds16Bit), factor(factor) {}
 
   /// The op's results with random errors, rounded to their types. Results that
   /// f32 arithmetic computes exactly stay exact.
@@ -53,8 +53,16 @@ private:
 
   uint64_t state;
   bool alwaysRounds16Bit;
+  double factor;
   bool rounds16Bit = false; ///< the op that is evaluated
 };
+
+/// Widens the spread of each element by the change that errors of `factor`
+/// times the usual size made, per unit of the factor. A change that is not
+/// finite counts only if the factor is 1.
+void widenSpread(llvm::MutableArrayRef<double> spreads,
+                 const nd::HostTensor &expected, const nd::HostTensor &changed,
+                 double factor);
 
 /// After how many runs with random errors to ask whether they explain what
 /// differs; ascending. The more entries nearly tie for a maximum, the more runs
