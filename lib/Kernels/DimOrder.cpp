@@ -18,8 +18,12 @@ static exec::Order getDeclaredOrder(DictionaryAttr attributes) {
   return order ? exec::getOrder(order) : exec::Order();
 }
 
+/// Whether it comes from outside for each step, as the tokens of a step of
+/// generation do.
 static bool isInput(DictionaryAttr attributes) {
-  return nd::TensorAttributes(attributes).hasRole(nd::TensorRole::Input);
+  nd::TensorAttributes tensor(attributes);
+  return tensor.hasRole(nd::TensorRole::Input) ||
+         tensor.hasRole(nd::TensorRole::Token);
 }
 
 DimOrder::DimOrder(func::FuncOp function) {

@@ -1,5 +1,4 @@
-//===- KernelTrafficTest.cpp - how the kernels of training steps use memory
-//===//
+//===- KernelTrafficTest.cpp - how kernels use memory ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What holds of the memory traffic of every kernel in the steps (train_step
-/// and eval_step) of several models, with loops and unrolled:
+/// What holds of the memory traffic of every kernel in the steps of several
+/// models, the examples among them, under several layouts, with loops and
+/// unrolled:
 ///
 /// - A kernel without reductions reads and writes each tensor in sequence along
 ///   its innermost loop, or does not move in it. A kernel that only copies a
@@ -22,6 +22,8 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/StackOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -42,6 +44,7 @@ namespace {
 
 struct Model {
   const char *name, *text, *mesh, *layout;
+  const char *example = nullptr; ///< its file, instead of a text
 };
 
 /// Weights in both orders, and weights of three dims.
@@ -179,6 +182,18 @@ const Model models[] = {
      "batch:data,heads:tensor,ffn:tensor,vocab:tensor"},
     {"recurrence", recurrenceText, "", ""},
     {"copies", copiesText, "", ""},
+    {"gpt by sequence", gptText, "seq=4", "seq:seq"},
+    {"gpt, ZeRO", gptText, "data=4", "batch:data,parameter.model:data"},
+    {"gated by model", gatedText, "rows=2,cols=2", "batch:rows,model:cols"},
+    {"05_gpt", "", "data=1", "", "05_gpt/gpt.mesh"},
+    {"05_gpt, cut", "", "data=2,tensor=2",
+     "batch:data,heads:tensor,ffn:tensor,vocab:tensor", "05_gpt/gpt.mesh"},
+    {"06_llama", "", "data=1", "", "06_llama/llama.mesh"},
+    {"06_llama, cut", "", "data=2,tensor=2",
+     "batch:data,groups:tensor,ffn:tensor,vocab:tensor", "06_llama/llama.mesh"},
+    {"07_moe", "", "data=1", "", "07_moe/moe.mesh"},
+    {"07_moe, cut", "", "data=2", "batch:data,experts:data", "07_moe/moe.mesh"},
+    {"08_names", "", "data=1", "", "08_names/names.mesh"},
 };
 
 class KernelTraffic : public testing::TestWithParam<bool> {
@@ -192,9 +207,18 @@ protected:
   /// The model after the kernels phase; null after an error.
   OwningOpRef<ModuleOp> compile(const Model &model) {
     llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBuffer(model.text, model.name), SMLoc());
-    auto program = parseModel(sources, context, {model.mesh, model.layout, {}});
+    std::unique_ptr<llvm::MemoryBuffer> text =
+        llvm::MemoryBuffer::getMemBuffer(model.text, model.name);
+    if (model.example) {
+      auto file = llvm::MemoryBuffer::getFile(std::string(MESHC_EXAMPLES "/") +
+                                              model.example);
+      if (!file)
+        return {};
+      text = std::move(*file);
+    }
+    sources.AddNewSourceBuffer(std::move(text), SMLoc());
+    auto program = parseModel(sources, context, {model.mesh, model.layout, {}},
+                              {MESHC_LIBRARY});
     if (!program)
       return {};
     PassManager passes(&context);
@@ -211,8 +235,11 @@ protected:
 
   /// The functions that run once per step; `initialize` runs once.
   static SmallVector<func::FuncOp> getSteps(ModuleOp program) {
-    return {program.lookupSymbol<func::FuncOp>("train_step"),
-            program.lookupSymbol<func::FuncOp>("eval_step")};
+    SmallVector<func::FuncOp> steps;
+    for (auto function : program.getOps<func::FuncOp>())
+      if (function.getName().ends_with("_step"))
+        steps.push_back(function);
+    return steps;
   }
 
   MLIRContext context;
@@ -225,9 +252,14 @@ std::string print(Operation *op) {
   return text;
 }
 
+/// Whether the fusion only copies a tensor or entries of it, perhaps under
+/// other names of dims.
 bool isCopy(exec::FusionOp fusion) {
   Block &body = fusion.getBody().front();
-  return isa<exec::YieldOp>(body.front()) && body.getNumArguments() == 1;
+  return body.getNumArguments() == 1 &&
+         llvm::all_of(body,
+                      llvm::IsaPred<exec::YieldOp, nd::EntryOp, nd::RenameOp,
+                                    nd::SplitDimOp, nd::MergeDimsOp>);
 }
 
 /// Whether the innermost loop strides through a tensor in memory.
@@ -249,24 +281,24 @@ TEST_P(KernelTraffic, InnermostLoopsRunInSequence) {
     OwningOpRef<ModuleOp> program = compile(model);
     ASSERT_TRUE(program) << model.name;
     unsigned count = 0;
-    auto check = [&](exec::FusionOp fusion) {
+    auto check = [&](func::FuncOp step, exec::FusionOp fusion) {
       if (!fusion.getPlan().getReduce().empty() || isCopy(fusion))
         return;
       Block &body = fusion.getBody().front();
       for (auto [inside, outside] :
            llvm::zip(body.getArguments(), fusion.getInputs()))
         EXPECT_FALSE(isStrided(fusion, inside, outside))
-            << model.name << ": input " << inside.getArgNumber() << " of "
-            << print(fusion);
+            << model.name << ", " << step.getName().str() << ": input "
+            << inside.getArgNumber() << " of " << print(fusion);
       for (auto [inside, outside] :
            llvm::zip(body.getTerminator()->getOperands(), fusion.getResults()))
         EXPECT_FALSE(isStrided(fusion, inside, outside))
-            << model.name << ": result " << outside.getResultNumber() << " of "
-            << print(fusion);
+            << model.name << ", " << step.getName().str() << ": result "
+            << outside.getResultNumber() << " of " << print(fusion);
       ++count;
     };
     for (func::FuncOp step : getSteps(*program))
-      step.walk(check);
+      step.walk([&](exec::FusionOp fusion) { check(step, fusion); });
     EXPECT_GT(count, 5u) << model.name;
   }
 }
