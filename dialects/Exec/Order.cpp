@@ -109,6 +109,24 @@ ProductDims ProductDims::of(nd::EinsumOp product) {
   return dims;
 }
 
+std::optional<ProductDims>
+ProductDims::repeatOutside(unsigned operand, ArrayRef<StringAttr> order) const {
+  ProductDims dims = *this;
+  auto &own = operand == 0 ? dims.m : dims.n;
+  auto &repeated = operand == 0 ? dims.repeatedA : dims.repeatedB;
+  for (StringAttr dim : order) {
+    if (llvm::is_contained(k, dim))
+      break;
+    if (llvm::is_contained(own, dim))
+      repeated.push_back(dim);
+  }
+  llvm::erase_if(
+      own, [&](StringAttr dim) { return llvm::is_contained(repeated, dim); });
+  if (!batch.empty() || repeated.empty() || own.empty())
+    return std::nullopt;
+  return dims;
+}
+
 namespace {
 /// Several dims walked as one: entries and the elements between neighbours.
 struct Walk {
@@ -192,21 +210,27 @@ static bool isOutermost(nd::TensorType type, StringAttr dim,
   return false;
 }
 
-std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
-                                             ArrayRef<StringAttr> orderA,
-                                             ArrayRef<StringAttr> orderB,
-                                             ArrayRef<StringAttr> orderC) {
+static Order join(Order order, ArrayRef<StringAttr> more) {
+  llvm::append_range(order, more);
+  return order;
+}
+
+/// The shape of a product with these dims.
+static std::optional<ProductShape> getShape(nd::EinsumOp product,
+                                            const ProductDims &dims,
+                                            ArrayRef<StringAttr> orderA,
+                                            ArrayRef<StringAttr> orderB,
+                                            ArrayRef<StringAttr> orderC) {
   nd::MeshAttr mesh = nd::MeshAttr::of(product);
-  ProductDims dims = ProductDims::of(product);
   Order batch = restrictOrder(orderC, dims.batch);
+  Order ofA = join(batch, dims.repeatedA), ofB = join(batch, dims.repeatedB);
+  Order ofC = join(ofA, dims.repeatedB);
   Order m = restrictOrder(orderC, dims.m), n = restrictOrder(orderC, dims.n);
   Order k = restrictOrder(orderA, dims.k);
   auto typeOf = [](Value value) { return nd::getTensorType(value); };
-  auto a =
-      Matrix::of(typeOf(product.getInputs()[0]), orderA, batch, m, k, mesh);
-  auto b =
-      Matrix::of(typeOf(product.getInputs()[1]), orderB, batch, k, n, mesh);
-  auto c = Matrix::of(typeOf(product.getResult()), orderC, batch, m, n, mesh);
+  auto a = Matrix::of(typeOf(product.getInputs()[0]), orderA, ofA, m, k, mesh);
+  auto b = Matrix::of(typeOf(product.getInputs()[1]), orderB, ofB, k, n, mesh);
+  auto c = Matrix::of(typeOf(product.getResult()), orderC, ofC, m, n, mesh);
   nd::TensorType typeA = typeOf(product.getInputs()[0]);
   SmallVector<StringAttr, 2> uneven = getUnevenDims(typeA, k, mesh);
   if (!a || !b || !c || uneven.size() > 1 ||
@@ -225,13 +249,27 @@ std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
   if (shape.isSwapped)
     std::swap(rows, columns);
   int64_t depth = shape.isSwapped ? b->columns.size : a->columns.size;
-  bool isBatch = c->batch.size > 1;
   auto stride = [&](const Matrix &matrix) {
-    return isBatch ? matrix.batch.stride : 0;
+    return matrix.batch.size > 1 ? matrix.batch.stride : 0;
   };
   shape.sizes = {rows,       columns,       depth,      a->leading, b->leading,
                  c->leading, c->batch.size, stride(*a), stride(*b), stride(*c)};
   return shape;
+}
+
+std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
+                                             ArrayRef<StringAttr> orderA,
+                                             ArrayRef<StringAttr> orderB,
+                                             ArrayRef<StringAttr> orderC) {
+  ProductDims dims = ProductDims::of(product);
+  if (auto shape = getShape(product, dims, orderA, orderB, orderC))
+    return shape;
+  for (unsigned operand : {0, 1})
+    if (auto repeated =
+            dims.repeatOutside(operand, operand == 0 ? orderA : orderB))
+      if (auto shape = getShape(product, *repeated, orderA, orderB, orderC))
+        return shape;
+  return std::nullopt;
 }
 
 std::optional<ProductShape> ProductShape::of(nd::EinsumOp product) {

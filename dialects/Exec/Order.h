@@ -48,10 +48,19 @@ struct ProductDims {
   llvm::SmallVector<mlir::StringAttr, 2> m;     ///< of `a` and the result
   llvm::SmallVector<mlir::StringAttr, 2> n;     ///< of `b` and the result
   llvm::SmallVector<mlir::StringAttr, 2> k;     ///< of `a` and `b` alone
+  /// Dims of one factor and the result along which the product is repeated with
+  /// all of the other factor: batch dims that this one lacks.
+  llvm::SmallVector<mlir::StringAttr, 2> repeatedA, repeatedB;
 
   /// The einsum must have two operands and reduce only dims that both have. The
   /// dims are sorted by name.
   static ProductDims of(nd::EinsumOp product);
+
+  /// The same product, repeated along those dims of `a` (operand 0) or `b` (1)
+  /// that lie outside of all of k in this memory order, as experts in a weight
+  /// [experts, k, n] of all tokens. Nothing if there are none, or batch dims.
+  std::optional<ProductDims>
+  repeatOutside(unsigned operand, llvm::ArrayRef<mlir::StringAttr> order) const;
 };
 
 /// The parameters of an exec.gemm.
@@ -68,8 +77,9 @@ struct ProductShape {
   /// The product in the memory orders that its tensors have.
   static std::optional<ProductShape> of(nd::EinsumOp product);
 
-  /// The product of `a` and `b` into the result in these memory orders; nothing
-  /// if it is not one (batched) product, or if a shorter k would not leave out
+  /// The product of `a` and `b` into the result in these memory orders, perhaps
+  /// repeated with all of one of them; nothing if it is not one (batched)
+  /// product, or if a shorter k would not leave out
   /// what is padding along k.
   static std::optional<ProductShape>
   of(nd::EinsumOp product, llvm::ArrayRef<mlir::StringAttr> orderA,

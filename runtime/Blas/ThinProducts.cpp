@@ -37,6 +37,7 @@ struct ThinRows {
 struct ThinProduct {
   PackedOperand thin, large;
   int64_t thinRows, largeRows, k;
+  int64_t batch;
   int64_t thinStep, largeStep; ///< of C from row to row
   uint8_t type;
   bool copies; ///< the thin matrix
@@ -68,9 +69,9 @@ struct ThinProduct {
         target[t * depth + p] =
             loadElement(type, thin.from(t, first + p).data, 0);
   }
-  /// Whether the large matrix exceeds the caches of a core.
+  /// Whether the large matrices exceed the caches of a core.
   bool comesFromMemory() const {
-    return largeRows * k * large.elementBytes > cachesOfCore;
+    return batch * largeRows * k * large.elementBytes > cachesOfCore;
   }
   /// Of a large matrix that lies across: whether `columns` of them have no gaps
   /// between one element of k and the next.
@@ -113,8 +114,8 @@ struct ThinProduct {
 } // namespace
 
 ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
-    : thinRows(gemm.m), largeRows(gemm.n), k(gemm.k), thinStep(gemm.ldc),
-      largeStep(1), type(gemm.type) {
+    : thinRows(gemm.m), largeRows(gemm.n), k(gemm.k), batch(gemm.batch),
+      thinStep(gemm.ldc), largeStep(1), type(gemm.type) {
   int64_t bytes = type == MESHC_F32 ? 4 : 2;
   thin = {static_cast<const char *>(a), gemm.transA ? 1 : gemm.lda,
           gemm.transA ? gemm.lda : 1, bytes};
@@ -128,9 +129,15 @@ ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
   copies = type != MESHC_F32 || thin.along != 1;
 }
 
+/// Threads share each entry of a batch, so there must be enough to share.
+static bool hasLargeEntries(const MeshcGemm &gemm) {
+  constexpr int64_t leastElements = 1 << 16;
+  return gemm.batch == 1 || std::max(gemm.m, gemm.n) * gemm.k >= leastElements;
+}
+
 bool meshc::runtime::suitsThinProduct(const PackedKernel &kernel,
                                       const MeshcGemm &gemm) {
-  return gemm.batch == 1 &&
+  return hasLargeEntries(gemm) &&
          ThinProduct(gemm, nullptr, nullptr).function(kernel);
 }
 
@@ -214,13 +221,13 @@ private:
 
 } // namespace
 
-bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
-                                    const MeshcGemm &gemm, const void *a,
-                                    const void *b, float *c,
-                                    const GemmScratch &scratch) {
+/// One entry of the batch.
+static bool runEntry(const PackedKernel &kernel, const MeshcGemm &gemm,
+                     const void *a, const void *b, float *c,
+                     const GemmScratch &scratch) {
   ThinProduct product(gemm, a, b);
   auto function = product.function(kernel);
-  if (!function || gemm.batch > 1)
+  if (!function)
     return false;
   StreamProduct stream{product, gemm, function, c, scratch};
   if (function == kernel.multiplyAcross && stream.isPossible()) {
@@ -258,5 +265,24 @@ bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
     parallelFor(product.largeRows, grain,
                 [&](int64_t begin, int64_t end) { run(p, begin, end); });
   }
+  return true;
+}
+
+bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
+                                    const MeshcGemm &gemm, const void *a,
+                                    const void *b, float *c,
+                                    const GemmScratch &scratch) {
+  if (!hasLargeEntries(gemm))
+    return false;
+  const int64_t bytes = gemm.type == MESHC_F32 ? 4 : 2;
+  auto entryOf = [&](const void *matrix, int64_t stride, int64_t entry) {
+    return static_cast<const char *>(matrix) + entry * stride * bytes;
+  };
+  // What makes an entry impossible makes the first one so.
+  for (int64_t entry = 0; entry < gemm.batch; ++entry)
+    if (!runEntry(kernel, gemm, entryOf(a, gemm.strideA, entry),
+                  entryOf(b, gemm.strideB, entry), c + entry * gemm.strideC,
+                  scratch))
+      return false;
   return true;
 }

@@ -359,6 +359,22 @@ TEST(AttentionKernel, LabelsOfDocuments) {
     }
 }
 
+/// Of documents that begin within tiles, each tile has what its rows see.
+TEST(AttentionKernel, LabelsThatDifferInATile) {
+  for (std::string predicate : {"eq", "lt", "le", "gt", "ge"}) {
+    KernelCase options;
+    options.change = [](unsigned input, meshc::nd::HostTensor &tensor) {
+      if (input == 3 || input == 4)
+        for (auto [number, value] : llvm::enumerate(tensor.data))
+          value = static_cast<double>(number / 40);
+    };
+    Shape shape(1, 1, 150, 150, 8, 8);
+    shape.predicate = predicate;
+    SCOPED_TRACE(predicate);
+    expectAttention(shape, options);
+  }
+}
+
 /// Labels of rows and entries that do not exist.
 TEST(AttentionKernel, UnevenLabels) {
   for (std::string dim : {"s", "g", "b"}) {

@@ -341,3 +341,67 @@ func.func @without_padding(%x: !x {nd.order = ["s", "b", "i"]}, %y: !y {nd.order
   return %0 : !dw
 }
 }
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 4, model = 256]>
+!w = !nd.tensor<f32, [experts = 3, model = 256, ffn = 128]>
+!y = !nd.tensor<f32, [batch = 4, experts = 3, ffn = 128]>
+
+// All experts' weights for a few rows: the product is repeated for each expert, since a copy of the weights would take longer.
+// CHECK-LABEL: @repeated
+// CHECK-NOT: exec.fusion
+// CHECK: exec.product(%arg0, %arg1) {{.*}} {exec.orders = {{\[\[}}"batch", "experts", "ffn"]]
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @repeated(%x: !x {nd.order = ["batch", "model"]}, %w: !w {nd.order = ["experts", "model", "ffn"]}) -> (!y {nd.order = ["batch", "experts", "ffn"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !w) -> !y
+  return %0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 4, model = 256]>
+!w = !nd.tensor<f32, [experts = 3, model = 256, ffn = 128]>
+!y = !nd.tensor<f32, [batch = 4, experts = 3, ffn = 128]>
+
+// In the other place of the product, too.
+// CHECK-LABEL: @repeated_first
+// CHECK-NOT: exec.fusion
+// CHECK: exec.product(%arg1, %arg0)
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @repeated_first(%x: !x {nd.order = ["batch", "model"]}, %w: !w {nd.order = ["experts", "model", "ffn"]}) -> (!y {nd.order = ["batch", "experts", "ffn"]}) {
+  %0 = nd.einsum %w, %x {reduced = ["model"]} : (!w, !x) -> !y
+  return %0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 129, model = 256]>
+!w = !nd.tensor<f32, [experts = 3, model = 256, ffn = 128]>
+!y = !nd.tensor<f32, [batch = 129, experts = 3, ffn = 128]>
+
+// For many rows, a copy makes one larger product.
+// CHECK-LABEL: @copied
+// CHECK: %[[W:.*]] = exec.fusion {{.*}}(%arg1)
+// CHECK: exec.product(%arg0, %[[W]])
+func.func @copied(%x: !x {nd.order = ["batch", "model"]}, %w: !w {nd.order = ["experts", "model", "ffn"]}) -> (!y {nd.order = ["batch", "experts", "ffn"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !w) -> !y
+  return %0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [groups = 2, model = 256, batch = 64]>
+!w = !nd.tensor<f32, [experts = 2, model = 256, ffn = 64]>
+!y = !nd.tensor<f32, [batch = 64, experts = 2, ffn = 64, groups = 2]>
+
+// A product is repeated along dims of one factor. The other one is copied.
+// CHECK-LABEL: @both
+// CHECK: %[[W:.*]] = exec.fusion {{.*}}(%arg1)
+// CHECK: exec.product(%arg0, %[[W]])
+func.func @both(%x: !x {nd.order = ["groups", "model", "batch"]}, %w: !w {nd.order = ["experts", "model", "ffn"]}) -> !y {
+  %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !w) -> !y
+  return %0 : !y
+}

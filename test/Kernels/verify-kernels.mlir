@@ -22,9 +22,9 @@ func.func @no_order(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tensor<f32, [b 
 
 func.func @apart(%x: !nd.tensor<f32, [a = 4, b = 2, c = 2]> {nd.order = ["a", "b", "c"]}, %y: !nd.tensor<f32, [b = 2, d = 2]> {nd.order = ["b", "d"]}) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> {
   // expected-error @below {{is not one matrix product in the memory orders of its tensors}}
-  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["a", "c", "d"]]} {
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["c", "d", "a"]]} {
   ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2, c = 2]>, %b: !nd.tensor<f32, [b = 2, d = 2]>):
-    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "c", "d"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["c", "d", "a"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
     exec.yield %e : !nd.tensor<f32, [a = 4, c = 2, d = 2]>
   }
   return %0 : !nd.tensor<f32, [a = 4, c = 2, d = 2]>

@@ -42,9 +42,9 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 func.func @eval_step(%x: !nd.tensor<f32, [a = 4, b = 2, c = 2]> {exec.offset = 0 : i64, nd.order = ["a", "b", "c"]},
                      %y: !nd.tensor<f32, [b = 2, d = 2]> {exec.offset = 64 : i64, nd.order = ["b", "d"]}) {
   // expected-error @below {{is not one matrix product in the memory orders of its tensors}}
-  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["a", "c", "d"]], exec.offsets = array<i64: 128>} {
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["c", "d", "a"]], exec.offsets = array<i64: 128>} {
   ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2, c = 2]>, %b: !nd.tensor<f32, [b = 2, d = 2]>):
-    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "c", "d"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["c", "d", "a"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
     exec.yield %e : !nd.tensor<f32, [a = 4, c = 2, d = 2]>
   }
   return

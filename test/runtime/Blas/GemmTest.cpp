@@ -59,9 +59,15 @@ struct Case {
         storeElement(type, array.data(), i, values(random));
       return array;
     };
-    a = fill(gemm.type, gemm.batch * gemm.strideA);
-    b = fill(gemm.type, gemm.batch * gemm.strideB);
-    c = fill(gemm.typeC, gemm.batch * gemm.strideC);
+    auto last = [&](int64_t stride) { return (gemm.batch - 1) * stride; };
+    int64_t rowsA = gemm.transA ? gemm.k : gemm.m;
+    int64_t rowsB = gemm.transB ? gemm.n : gemm.k;
+    a = fill(gemm.type,
+             last(gemm.strideA) + std::max(gemm.strideA, rowsA * gemm.lda));
+    b = fill(gemm.type,
+             last(gemm.strideB) + std::max(gemm.strideB, rowsB * gemm.ldb));
+    c = fill(gemm.typeC,
+             last(gemm.strideC) + std::max(gemm.strideC, gemm.m * gemm.ldc));
   }
 
   std::vector<char> run(const std::string &name) const {
@@ -99,7 +105,8 @@ void expectClose(const Case &test, const std::vector<char> &got,
   double relative = gemm.typeC == MESHC_F32    ? 1e-6
                     : gemm.typeC == MESHC_BF16 ? 1.0 / 128
                                                : 1.0 / 1024;
-  for (int64_t i = 0; i < gemm.batch * gemm.strideC; ++i) {
+  auto count = static_cast<int64_t>(wanted.size() / Case::bytes(gemm.typeC, 1));
+  for (int64_t i = 0; i < count; ++i) {
     double x = loadElement(gemm.typeC, got.data(), i);
     double y = loadElement(gemm.typeC, wanted.data(), i);
     ASSERT_NEAR(x, y, tolerance + relative * std::abs(y))
@@ -316,6 +323,31 @@ TEST(Gemm, batchesAndThreads) {
     checkAll(shape(200, 100, 300, false, false, 1, 0), random);
     checkAll(shape(10, 700, 50, true, false, 1, 0), random);
   }
+  setThreads(1);
+}
+
+/// One factor for all entries of the batch, whose results lie side by side in
+/// the rows of C: some tokens times the weights of each expert.
+TEST(Gemm, repeatedFactors) {
+  std::mt19937 random(5);
+  setThreads(2);
+  for (uint8_t type : {MESHC_F32, MESHC_BF16})
+    for (bool transB : {false, true})
+      for (int64_t m : {1, 3, 40})
+        for (auto [n, k] :
+             {std::pair<int64_t, int64_t>(33, 20), {1024, 70}, {90, 900}}) {
+          MeshcGemm gemm = shape(m, n, k, false, transB, 3, 0);
+          gemm.type = gemm.typeC = type;
+          gemm.strideA = 0;
+          gemm.strideC = n;
+          gemm.ldc = 3 * n;
+          checkAll(gemm, random);
+          // The same with the factors in each other's place.
+          MeshcGemm swapped = shape(n, m, k, !transB, true, 3, 0);
+          swapped.type = swapped.typeC = type;
+          swapped.strideB = 0;
+          checkAll(swapped, random);
+        }
   setThreads(1);
 }
 
