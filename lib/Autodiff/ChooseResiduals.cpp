@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/RecomputeBlock.h"
 #include "lib/Autodiff/LoopPair.h"
 #include "lib/Autodiff/Passes.h"
@@ -67,12 +68,14 @@ public:
 private:
   void choose();
   void chooseBlocks();
+  void chooseInvariant();
   void chooseNone();
   void chooseCheap();
   void chooseAll();
   void takeDecided();
   void store(ValueRange values);
   bool isCheap(Operation *op);
+  bool isInvariant(Operation *op);
   bool isAvailable(Value value);
   double getBytes(Value value) const;
   llvm::SetVector<Value> findBlockLeaves(ArrayRef<Value> values,
@@ -190,6 +193,37 @@ bool ResidualChoice::isCheap(Operation *op) {
     }
   }
   return nd::isCheaperThanMemory(work, getBytes(op->getResult(0)));
+}
+
+/// Whether the result is the same in each iteration: pointwise ops compute it
+/// from indices, constants, and operands that the loop takes whole.
+bool ResidualChoice::isInvariant(Operation *op) {
+  llvm::SetVector<Operation *> ops;
+  ops.insert(op);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!isa<nd::ElementOpInterface>(ops[i]) || mayMove(ops[i]) ||
+        (ops[i]->getNumOperands() == 0 &&
+         !isa<nd::IotaOp, nd::ConstantOp>(ops[i])))
+      return false;
+    for (Value operand : ops[i]->getOperands()) {
+      if (Operation *before = operand.getDefiningOp()) {
+        ops.insert(before);
+        continue;
+      }
+      nd::Tie tie = producer.getTie(cast<BlockArgument>(operand));
+      if (tie.kind != nd::TieKind::Whole || !isAvailable(operand))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// To store each iteration's copy of one value would only take memory, whatever
+/// the policy: the mask of an attention, which is then known to be a band.
+void ResidualChoice::chooseInvariant() {
+  for (const Candidate &candidate : candidates)
+    if (isInvariant(candidate.value.getOwner()))
+      recomputed.insert(candidate.value);
 }
 
 /// Makes values of the body stacked results that stay.
@@ -334,6 +368,8 @@ void ResidualChoice::takeDecided() {
 
 void ResidualChoice::choose() {
   chooseBlocks();
+  takeDecided();
+  chooseInvariant();
   takeDecided();
   switch (policy) {
   case Recompute::None:

@@ -37,7 +37,7 @@ struct ThinRows {
 struct ThinProduct {
   PackedOperand thin, large;
   int64_t thinRows, largeRows, k;
-  int64_t batch;
+  int64_t largeBatch;          ///< how many large matrices there are
   int64_t thinStep, largeStep; ///< of C from row to row
   uint8_t type;
   bool copies; ///< the thin matrix
@@ -69,9 +69,9 @@ struct ThinProduct {
         target[t * depth + p] =
             loadElement(type, thin.from(t, first + p).data, 0);
   }
-  /// Whether the large matrices exceed the caches of a core.
+  /// Whether the large matrices of the batch exceed the caches of a core.
   bool comesFromMemory() const {
-    return batch * largeRows * k * large.elementBytes > cachesOfCore;
+    return largeBatch * largeRows * k * large.elementBytes > cachesOfCore;
   }
   /// Of a large matrix that lies across: whether `columns` of them have no gaps
   /// between one element of k and the next.
@@ -114,7 +114,7 @@ struct ThinProduct {
 } // namespace
 
 ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
-    : thinRows(gemm.m), largeRows(gemm.n), k(gemm.k), batch(gemm.batch),
+    : thinRows(gemm.m), largeRows(gemm.n), k(gemm.k), largeBatch(gemm.batch),
       thinStep(gemm.ldc), largeStep(1), type(gemm.type) {
   int64_t bytes = type == MESHC_F32 ? 4 : 2;
   thin = {static_cast<const char *>(a), gemm.transA ? 1 : gemm.lda,
@@ -126,12 +126,14 @@ ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
     std::swap(thinRows, largeRows);
     std::swap(thinStep, largeStep);
   }
+  if ((gemm.m > gemm.n ? gemm.strideA : gemm.strideB) == 0)
+    largeBatch = 1;
   copies = type != MESHC_F32 || thin.along != 1;
 }
 
 /// Threads share each entry of a batch, so there must be enough to share.
 static bool hasLargeEntries(const MeshcGemm &gemm) {
-  constexpr int64_t leastElements = 1 << 16;
+  constexpr int64_t leastElements = MESHC_PACKED_FEW_SUMS;
   return gemm.batch == 1 || std::max(gemm.m, gemm.n) * gemm.k >= leastElements;
 }
 

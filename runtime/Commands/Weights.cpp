@@ -77,8 +77,8 @@ static void checkFormat(const std::string &path) {
           ExitCode::Usage,
           "'--to' is '" + path +
               "', and export writes files of the format safetensors only; "
-              "expected a name such as '" +
-              path.substr(0, path.size() - std::strlen(other)) + own + "'");
+              "expected a name that ends in '" +
+              own + "'");
 }
 
 void meshc::runtime::exportCheckpoint(const MeshcProgram &program,

@@ -243,6 +243,11 @@ LogicalResult ScoresCheck::checkLabels() const {
   if (failed(checkExtra(scores.rowLabels, "tensor of row labels")) ||
       failed(checkExtra(scores.memoryLabels, "tensor of memory labels")))
     return failure();
+  for (DimAttr dim : getTensorType(scores.memoryLabels).getDims())
+    if (!getTensorType(scores.keys).hasDim(dim.getName().getValue()))
+      return emitOptionalError(
+          location, op, ": the tensor of memory labels has dim '",
+          dim.getName().getValue(), "', which the keys lack");
   if (getTensorType(scores.rowLabels).hasDim(scores.memory.getValue()))
     return emitOptionalError(location, op,
                              ": the tensor of row labels has the "

@@ -41,7 +41,7 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 //   memory label PREDICATE row label
 //
 // Both labels are i32. Those of the rows have dims of the rows, those of the
-// memory also `memory`. They come from a mask that compares two tensors of which
+// memory have dims of the keys but `key`. They come from a mask that compares two tensors of which
 // only one has `memory`, such as the documents of two positions, and take as
 // much memory as these.
 //
@@ -65,9 +65,9 @@ def Nd_AttentionOp : Nd_AttentionBase<"attention", [Nd_ShortProduct]> {
   let description = [{
     A score counts as -inf where `mask` is false, and where the comparison `predicate`
     of memory label and row label is false: with `eq`, a row sees the entries of the
-    memory that have its own label. With `position`, it also does where its index along
-    `memory` less that along `position` is outside of [`lowest`, `highest`]: a causal
-    mask is `highest` = 0.
+    memory that have its own label. With `position`, scores also count so where the index
+    along `memory` less that along `position` is outside of [`lowest`, `highest`]: a
+    causal mask is `highest` = 0.
 
     `log_sums`, f32 with the dims of the rows, is the logarithm of the sum over
     `memory` of exp(scores), for the gradient; +inf for rows without an allowed entry.

@@ -178,14 +178,20 @@ bool allowsAll(Value mask) {
 // Labels
 //===----------------------------------------------------------------------===//
 
+static bool areOfKeys(Value labels, const AttentionScores &scores) {
+  return llvm::all_of(getTensorType(labels).getDims(), [&](DimAttr dim) {
+    return getTensorType(scores.keys).hasDim(dim.getName().getValue());
+  });
+}
+
 static Value skipBroadcasts(Value value) {
   while (auto broadcast = value.getDefiningOp<BroadcastOp>())
     value = broadcast.getInput();
   return value;
 }
 
-/// The comparison of i32 as labels; nothing if only one side may have `memory`
-/// and not exactly one has it.
+/// The comparison of i32 as labels; nothing unless exactly one side has
+/// `memory`, and otherwise only dims of the keys.
 static std::optional<MaskLabels> getSides(Value mask,
                                           const AttentionScores &scores) {
   std::optional<Comparison> compare = Comparison::of(mask);
@@ -201,20 +207,16 @@ static std::optional<MaskLabels> getSides(Value mask,
     std::swap(labels.rows, labels.memory);
     labels.predicate = flip(labels.predicate);
   }
-  if (hasMemory(labels.rows) || !hasMemory(labels.memory))
+  if (hasMemory(labels.rows) || !hasMemory(labels.memory) ||
+      !areOfKeys(labels.memory, scores))
     return std::nullopt;
   return labels;
 }
 
-/// Whether a dim of the row labels makes the mask larger than the memory's
-/// labels and the keys: one that neither has.
-static bool isRowwise(Value rowLabels, const AttentionScores &scores,
-                      Value memoryLabels) {
-  return llvm::any_of(getTensorType(rowLabels).getDims(), [&](DimAttr dim) {
-    StringRef name = dim.getName().getValue();
-    return !getTensorType(scores.keys).hasDim(name) &&
-           !(memoryLabels && getTensorType(memoryLabels).hasDim(name));
-  });
+/// Whether a dim of the row labels, which the keys lack, makes the mask larger
+/// than a mask of the keys.
+static bool isRowwise(Value rowLabels, const AttentionScores &scores) {
+  return !areOfKeys(rowLabels, scores);
 }
 
 namespace {
@@ -285,9 +287,8 @@ bool Bounds::add(Value mask) {
 }
 
 bool Bounds::areRowwise() const {
-  return llvm::any_of(list, [&](const Bound &bound) {
-    return isRowwise(bound.value, scores, Value());
-  });
+  return llvm::any_of(
+      list, [&](const Bound &bound) { return isRowwise(bound.value, scores); });
 }
 
 /// The bound, in i32. No sum wraps: beyond the indices along `memory`, one
@@ -338,8 +339,7 @@ static std::optional<Bounds> getBounds(Value mask,
 
 bool comparesLabels(Value mask, const AttentionScores &scores) {
   if (std::optional<MaskLabels> sides = getSides(mask, scores))
-    return isRowwise(sides->rows, scores, sides->memory) &&
-           !getBand(mask, scores);
+    return isRowwise(sides->rows, scores) && !getBand(mask, scores);
   return getBounds(mask, scores).has_value();
 }
 

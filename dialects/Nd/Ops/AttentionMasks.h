@@ -36,9 +36,9 @@ struct MaskLabels {
 };
 
 /// Whether labels take less memory than the mask: if it compares two i32 of
-/// which only one has `memory`, and the other has a dim that neither this one
-/// nor the keys have; or if `or` joins such comparisons, and all of them bound
-/// the index along `memory` from one side.
+/// which one has `memory` and otherwise only dims of the keys, and the other
+/// has a dim that the keys lack, and not `memory`; or if `or` joins such
+/// comparisons, and all of them bound the index along `memory` from one side.
 bool comparesLabels(mlir::Value mask, const AttentionScores &scores);
 
 /// The labels of such a mask. Ops that compute them are built before its op.

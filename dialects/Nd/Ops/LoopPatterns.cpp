@@ -205,6 +205,30 @@ private:
   }
 };
 
+/// A stacked result with a whole operand in all of its entries is a broadcast
+/// of that. Loops that read it take the operand whole (SinkInvariants).
+struct WholeToBroadcast : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ScanOp scan,
+                                PatternRewriter &rewriter) const override {
+    bool changed = false;
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointAfter(scan);
+    for (OpResult result :
+         scan->getResults().drop_front(scan.getCarriedCount())) {
+      OpOperand *whole = getWholeOperand(scan.getTie(result).yielded);
+      if (!whole || whole->getOwner() != scan || result.use_empty())
+        continue;
+      rewriter.replaceAllUsesWith(
+          result, BroadcastOp::create(rewriter, scan.getLoc(), result.getType(),
+                                      whole->get()));
+      changed = true;
+    }
+    return success(changed);
+  }
+};
+
 /// A constant, or a broadcast along the loop's dim, comes to be inside the
 /// body: the entries of such a stacked operand are all equal.
 struct SinkInvariants : OpRewritePattern<ScanOp> {
@@ -323,8 +347,8 @@ private:
 
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<DropDeadTies, MergeDuplicates, CarriedToWhole, SinkInvariants,
-               HoistInvariants>(context);
+  patterns.add<DropDeadTies, MergeDuplicates, CarriedToWhole, WholeToBroadcast,
+               SinkInvariants, HoistInvariants>(context);
 }
 
 } // namespace meshc::nd

@@ -52,7 +52,9 @@ private:
   GlobalEntries getEntries(const AttentionTensor &tensor, const Outer &outer,
                            mlir::Value first, bool areRows);
   Held takeHeld(mlir::Value block, bool isRows);
-  bool mayTrim(const Held &held) const;
+  bool variesBeyondShared(const AttentionTensor &tensor) const;
+  bool trimsByMask(const Held &held) const;
+  bool trimsByLabels() const;
   std::pair<mlir::Value, mlir::Value> getAllowedEntries(const Held &held);
   std::pair<mlir::Value, mlir::Value> getHeldLabels(const Held &held,
                                                     mlir::Value lane);

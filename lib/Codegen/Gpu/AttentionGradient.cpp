@@ -116,6 +116,15 @@ void AttentionEmitter::emitQueryGradient(Value block) {
   storeSums(sums, getEntries(ofQuery, held.outer, held.first, true), call.keys);
 }
 
+/// Whether the tensor differs between rows that have the same keys.
+bool AttentionEmitter::variesBeyondShared(const AttentionTensor &tensor) const {
+  if (!tensor.pointer)
+    return false;
+  return llvm::any_of(
+      llvm::seq<int64_t>(call.sharedCount, call.outerCount),
+      [&](int64_t dim) { return tensor.strides->outer[dim] != 0; });
+}
+
 void AttentionEmitter::emitMemoryGradients(Value block) {
   Held held = takeHeld(block, false);
   load(heldKeys, getEntries(keys, held.outer, held.first, false));
@@ -161,7 +170,10 @@ void AttentionEmitter::emitMemoryGradients(Value block) {
         Outer outer = split(other, call.sharedCount, call.outerCount);
         for (auto [all, more] : llvm::zip(each.outer, outer))
           all = all ? all : more;
-        return emitFor(begin, getEndIfExists(each, end), 1, carried,
+        auto [first, last] = variesBeyondShared(rowLabels)
+                                 ? getStreamedTiles(each)
+                                 : std::pair(begin, getEndIfExists(each, end));
+        return emitFor(first, last, 1, carried,
                        [&](Value turn, ArrayRef<Value> values) {
                          return add(each, turn, values);
                        });

@@ -34,11 +34,15 @@ Value AttentionEmitter::combineWarp(Value word,
   return combineRow(word, combine, warpSize);
 }
 
-/// Whether labels, or a mask that the held rows share, say which tiles have
-/// nothing for all that is held.
-bool AttentionEmitter::mayTrim(const Held &held) const {
-  bool sharesMask = held.isRows && mask.pointer && mask.strides->row == 0;
-  return sharesMask || (predicate && *predicate != nd::Predicate::Ne);
+/// Whether a mask that the held rows share says which tiles have nothing for
+/// all of them.
+bool AttentionEmitter::trimsByMask(const Held &held) const {
+  return held.isRows && mask.pointer && mask.strides->row == 0;
+}
+
+/// Whether labels say so.
+bool AttentionEmitter::trimsByLabels() const {
+  return predicate && *predicate != nd::Predicate::Ne;
 }
 
 /// The least and the largest label of the held entries.
@@ -90,13 +94,11 @@ Value AttentionEmitter::mayAllow(Value label, bool isRow,
 /// Each warp looks through all entries, so that all threads know it without a
 /// barrier.
 std::pair<Value, Value> AttentionEmitter::getAllowedEntries(const Held &held) {
-  bool isMasked = held.isRows && mask.pointer && mask.strides->row == 0;
-  bool isLabelled = predicate && *predicate != nd::Predicate::Ne;
   int64_t count = held.isRows ? call.memory : call.rows;
-  Value warp = getThread();
-  Value lane = takeOff(warp, warpSize);
+  Value thread = getThread();
+  Value lane = takeOff(thread, warpSize);
   std::pair<Value, Value> heldLabels;
-  if (isLabelled)
+  if (trimsByLabels())
     heldLabels = getHeldLabels(held, lane);
   Values ends = emitFor(
       index(0), index(llvm::divideCeil(count, warpSize)), 1,
@@ -105,12 +107,12 @@ std::pair<Value, Value> AttentionEmitter::getAllowedEntries(const Held &held) {
         Value entry =
             smaller(plus(times(turn, warpSize), lane), index(count - 1));
         Value isAllowed;
-        if (isMasked) {
+        if (trimsByMask(held)) {
           Value at = plus(getPlace(mask, held.outer),
                           times(entry, mask.strides->memory));
           isAllowed = loadGlobal(mask.pointer, mask.elementType, at);
         }
-        if (isLabelled)
+        if (trimsByLabels())
           isAllowed = both(isAllowed,
                            mayAllow(getLabel(!held.isRows, held.outer, entry),
                                     !held.isRows, heldLabels));
@@ -153,7 +155,7 @@ std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
     if (call.lowest != none)
       end = clamp(minus(first, index(call.lowest - last - 1)), count);
   }
-  if (mayTrim(held)) {
+  if (trimsByMask(held) || trimsByLabels()) {
     auto [firstAllowed, lastAllowed] = getAllowedEntries(held);
     begin = larger(begin, firstAllowed);
     end = smaller(end, lastAllowed);

@@ -140,8 +140,7 @@ TEST(Weights, exportIsTheInverse) {
   expectError(exported("--to " + bin), 2,
               "'--to' is '" + bin +
                   "', and export writes files of the format safetensors only; "
-                  "expected a name such as '" +
-                  bench.folder.file("x.safetensors") + "'");
+                  "expected a name that ends in '.safetensors'");
   EXPECT_FALSE(fs::exists(bin));
   expectError(exported("--shard-size 20 --to " + one + ".index.json"), 2,
               "the name of an index; give the name without '.index.json'");

@@ -172,6 +172,20 @@ func.func @f(%q: !q, %k: !k, %rows: !rows, %memory: !other) {
 !q = !nd.tensor<f32, [d = 4, s = 3]>
 !k = !nd.tensor<f32, [d = 4, m = 5]>
 !r = !nd.tensor<f32, [s = 3]>
+!rows = !nd.tensor<i32, [s = 3]>
+!both = !nd.tensor<i32, [m = 5, s = 3]>
+func.func @f(%q: !q, %k: !k, %rows: !rows, %memory: !both) {
+  // expected-error @+2 {{attention: the tensor of memory labels has dim 's', which the keys lack}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k, %rows, %memory {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1>, predicate = #nd<predicate eq>} : (!q, !k, !k, !rows, !both) -> (!q, !r)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
 !memory = !nd.tensor<i32, [m = 5]>
 func.func @f(%q: !q, %k: !k, %rows: !r, %memory: !memory) {
   // expected-error @+2 {{attention: labels must be i32, got 'f32'}}

@@ -92,14 +92,15 @@ func.func @duplicates(%x: !x, %w: !xs, %a: !x) -> (!x, !xs, !xs, !xs) {
 !x = !nd.tensor<f32, [i = 8]>
 !xs = !nd.tensor<f32, [i = 8, n = 2]>
 
-// What is yielded as it came is the initial value after each iteration.
+// What is yielded as it came is the initial value after each iteration, and its entries are a broadcast of that.
 // CHECK-LABEL: func.func @unchanged
-// CHECK: %[[Y:[a-z0-9]+]]:2 = nd.scan "n" 2 carried(%arg0 : {{.*}}) stacked(%arg2 : {{.*}}) whole(%arg1 : {{.*}}) ->
+// CHECK: %[[Y:[a-z0-9]+]] = nd.scan "n" 2 carried(%arg0 : {{.*}}) stacked(%arg2 : {{.*}}) whole(%arg1 : {{.*}}) ->
 // CHECK-NEXT: ^bb0(%[[H:[a-z0-9]+]]: {{.*}}, %[[W:[a-z0-9]+]]: {{.*}}, %[[K:[a-z0-9]+]]: {{.*}}):
 // CHECK-NEXT: %[[M:.*]] = nd.mul %[[H]], %[[W]]
 // CHECK-NEXT: %[[A:.*]] = nd.add %[[M]], %[[K]]
-// CHECK-NEXT: nd.yield %[[A]], %[[K]] :
-// CHECK: return %arg1, %[[Y]]#0, %[[Y]]#1
+// CHECK-NEXT: nd.yield %[[A]] :
+// CHECK: %[[ALL:.*]] = nd.broadcast %arg1 : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 8, n = 2]>
+// CHECK: return %arg1, %[[Y]], %[[ALL]]
 func.func @unchanged(%x: !x, %c: !x, %w: !xs) -> (!x, !x, !xs) {
   %y:3 = nd.scan "n" 2 carried(%c, %x : !x, !x) stacked(%w : !xs) -> !x, !x, !xs {
   ^bb0(%k: !x, %h: !x, %wi: !x):
