@@ -120,7 +120,7 @@ static void printBudget(const Json &budget, llvm::raw_ostream &out) {
         << " for the gradients of " << describeLoops(budget["loops"]);
   if (computesAgain)
     out << (hasLoops ? ", and" : "")
-        << " because values outside of loops are computed again";
+        << " with values outside of loops computed again";
   out << (hasLoops || computesAgain ? "\n"
                                     : " without computing values again\n");
   out << "    arena: ";

@@ -17,7 +17,7 @@ static const char *const drawing[] = {"--temperature", "--top-k", "--top-p",
 static double parseTemperature(const std::string &text) {
   const std::string wanted = "a number above 0, at most 1e6";
   const bool isZero =
-      text.find_first_of("0") != std::string::npos &&
+      text.find('0') != std::string::npos &&
       text.substr(0, text.find_first_of("eE")).find_first_not_of("0.") ==
           std::string::npos;
   return parsePositive("--temperature", text, 1e6,

@@ -190,9 +190,8 @@ static void addMemory(CLI::App &app, CompileOptions &options) {
            options.memoryBudget = parseBytes("--memory-budget", text);
          },
          "bytes that the arena of a rank may take, as in 800M or 1.5G (powers "
-         "of "
-         "1000): chooses "
-         "--recompute so that it fits, or ends with an error that names the "
+         "of 1000): chooses --recompute so that it fits, or ends with an error "
+         "that names the "
          "largest tensors. Loops may use the room that is left for copies, "
          "where they shorten the step")
       ->type_name("BYTES");
