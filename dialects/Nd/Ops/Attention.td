@@ -24,8 +24,8 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 //   scores = dot(query, keys, key) / sqrt(size of key) + bias
 //   output = dot(softmax(scores over memory), values, memory)
 //
-// where entries of the scores that the mask, the labels or the band forbid count
-// as -inf. A row without an allowed entry has output 0. The *rows* are the dims of the
+// where a score that the mask, the labels or the band forbids counts as -inf. A
+// row without an allowed entry has output 0. The *rows* are the dims of the
 // query but `key`. The dims of the keys are `key`, `memory` and dims of the
 // rows. Dims of the values that are neither `memory` nor rows are the *value
 // dims*, which may include one called `key`. Mask and bias have dims of the
@@ -40,10 +40,10 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 //
 //   memory label PREDICATE row label
 //
-// Both labels are i32. Those of the rows have dims of the rows, those of the
-// memory have dims of the keys but `key`. They come from a mask that compares two tensors of which
-// only one has `memory`, such as the documents of two positions, and take as
-// much memory as these.
+// Both labels are i32. Row labels have dims of the rows. Memory labels have dims
+// of the keys, other than `key`. They come from a mask that compares two
+// tensors, such as the documents of two positions, and take as much memory as
+// these tensors.
 //
 // A bias by distance: with `distance`, a dim that the bias has instead of
 // `memory` and `position`, the bias of an entry is that at index

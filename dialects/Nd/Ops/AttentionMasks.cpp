@@ -226,7 +226,8 @@ struct Bound {
   int64_t offset;
 };
 
-/// Bounds of the index from one side, of which one must hold.
+/// Upper bounds of the index, or lower ones. An entry is allowed if any of them
+/// holds.
 class Bounds {
 public:
   Bounds(const AttentionScores &scores, bool areUpper)
