@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/RoundingNoise.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include <cmath>
 
 using namespace mlir;
@@ -33,6 +36,24 @@ static bool isComputedInParts(nd::NamedOpInterface op) {
          llvm::any_of(op.getPartitionRule().factors, [](const nd::Factor &f) {
            return f.kind == nd::FactorKind::Reduce && f.size > 1 &&
                   llvm::is_contained(f.operandDims, StringAttr());
+         });
+}
+
+/// Whether the op rounds f32 to 16 bits for a sum or for f32 ops. The compiled
+/// program may sum first: the gradient of a bias of attention by the distance
+/// of two positions is rounded once for all pairs of a distance.
+static bool mayRoundAfterSum(nd::NamedOpInterface op) {
+  auto getType = [](Value value) {
+    return nd::getTensorType(value).getElementType();
+  };
+  auto cast = dyn_cast<nd::CastOp>(*op);
+  return cast && getType(cast->getOperand(0)).isF32() &&
+         (getType(cast.getResult()).isF16() ||
+          getType(cast.getResult()).isBF16()) &&
+         llvm::all_of(cast->getUsers(), [&](Operation *user) {
+           return isa<nd::ScatterAddOp, nd::ReduceSumOp>(user) ||
+                  (isa<nd::CastOp>(user) &&
+                   getType(user->getResult(0)).isF32());
          });
 }
 
@@ -81,7 +102,8 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
   exact.roundToType = false;
   SmallVector<HostTensor> results = op.evaluate(operands, exact);
   bool sums = isSummation(op);
-  rounds16Bit = alwaysRounds16Bit || (sums && isComputedInParts(op));
+  rounds16Bit = alwaysRounds16Bit || (sums && isComputedInParts(op)) ||
+                mayRoundAfterSum(op);
   bool isExact = llvm::all_of(results, [&](const HostTensor &result) {
     Type type = result.type.getElementType();
     return !result.type.isFloat() ||

@@ -251,6 +251,28 @@ TEST_F(Noise, RoundsToTheTypeOfTheResult) {
               value);
 }
 
+/// x, rounded to f16 and added up in f32: the compiled program may sum first.
+TEST_F(Noise, RoundingBeforeASumHasErrorsOf16Bits) {
+  const char *rounded = R"(!nd.tensor<f32, [a = 4]> {
+  %h = nd.cast %x : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f16, [a = 4]>
+  %w = nd.cast %h : (!nd.tensor<f16, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
+  return %w : !nd.tensor<f32, [a = 4]>
+})";
+  // Numbers of f16 are 2^-10 apart here.
+  const double x = 1 + 7 * 0x1p-14;
+  std::vector<double> values = run(rounded, {x, x, x, x}, false);
+  EXPECT_TRUE(llvm::any_of(values, [](double y) { return y != 1; }));
+  for (double y : values)
+    EXPECT_LT(std::abs(y - 1), 3 * 0x1p-10);
+  // An op of f16 has the same errors in the compiled program.
+  const char *used = R"(!nd.tensor<f16, [a = 4]> {
+  %h = nd.cast %x : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f16, [a = 4]>
+  %w = nd.neg %h : (!nd.tensor<f16, [a = 4]>) -> !nd.tensor<f16, [a = 4]>
+  return %w : !nd.tensor<f16, [a = 4]>
+})";
+  EXPECT_EQ(run(used, {x, x, x, x}, false), std::vector<double>(4, -1));
+}
+
 /// As many runs as a few seconds allow, and 40 in any case.
 TEST_F(CompareProgram, RunsSmallFunctionsMoreOften) {
   auto countRuns = [&](StringRef size, StringRef body) {
