@@ -252,8 +252,8 @@ std::string RandomProgram::drawMask(const Known &query, const Dim &key,
   };
   std::string text = compare("iota(" + position.name + ")");
   const Known *labels = pick([&](const Known &other) {
-    return other.isInteger() && mayJoin(query, other) &&
-           !other.has(key.name) && !other.has(memory.name) &&
+    return other.isInteger() && mayJoin(query, other) && !other.has(key.name) &&
+           !other.has(memory.name) &&
            llvm::all_of(other.dims,
                         [&](const Dim &dim) { return query.has(dim.name); });
   });

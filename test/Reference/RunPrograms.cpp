@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-///     random_programs [--seed N] [--count N] [--meshc PATH]
+///     random_programs [--seed N] [--skip N] [--count N] [--meshc PATH]
 ///
 /// Runs `meshc --verify` on random models: on one rank and on several, with
 /// host kernels and with emulated GPU kernels, half of them with
-/// --recompute=full. Without --seed, the seeds differ
-/// from run to run. A program that fails is reduced, and printed with its
-/// command. Exits with 1 if one failed.
+/// --recompute=full. Without --seed, the first seed is that of the environment
+/// variable MESHC_RANDOM_SEED, or differs from run to run. A program that fails
+/// is reduced, and printed with its command. Exits with 1 if one failed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +37,7 @@ namespace {
 
 namespace cl = llvm::cl;
 cl::opt<uint64_t> firstSeed("seed", cl::desc("Seed of the first program"));
+cl::opt<uint64_t> skipped("skip", cl::desc("Seeds to leave out first"));
 cl::opt<unsigned> wantedCount("count", cl::desc("Number of programs"),
                               cl::init(400));
 cl::opt<std::string> compiler("meshc", cl::desc("Path of meshc"),
@@ -217,8 +218,11 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "random programs, compiled and run\n");
   uint64_t seed = firstSeed;
-  if (firstSeed.getNumOccurrences() == 0)
+  const char *given = std::getenv("MESHC_RANDOM_SEED");
+  if (firstSeed.getNumOccurrences() == 0 &&
+      (!given || !llvm::to_integer(given, seed)))
     seed = std::random_device()() % 1000000000;
+  seed += skipped;
   llvm::outs() << "seeds " << seed << " to " << seed + wantedCount - 1 << '\n';
   llvm::outs().flush();
   ProgramRunner runner;
