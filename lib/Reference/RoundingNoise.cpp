@@ -39,9 +39,10 @@ static bool isComputedInParts(nd::NamedOpInterface op) {
          });
 }
 
-/// Whether the op rounds f32 to 16 bits for a sum or for f32 ops. The compiled
-/// program may sum first: the gradient of a bias of attention by the distance
-/// of two positions is rounded once for all pairs of a distance.
+/// Whether the op rounds f32 to 16 bits, and all that reads the result is a sum
+/// or a cast back to f32. The compiled program may sum first and round the sum.
+/// Attention's bias by the distance of two positions is such a case: its
+/// gradient is rounded once for each distance, not once for each pair.
 static bool mayRoundAfterSum(nd::NamedOpInterface op) {
   auto getType = [](Value value) {
     return nd::getTensorType(value).getElementType();

@@ -219,9 +219,14 @@ int main(int argc, char **argv) {
                               "random programs, compiled and run\n");
   uint64_t seed = firstSeed;
   const char *given = std::getenv("MESHC_RANDOM_SEED");
-  if (firstSeed.getNumOccurrences() == 0 &&
-      (!given || !llvm::to_integer(given, seed)))
+  if (firstSeed.getNumOccurrences() == 0 && !given)
     seed = std::random_device()() % 1000000000;
+  else if (firstSeed.getNumOccurrences() == 0 &&
+           !llvm::to_integer(given, seed)) {
+    llvm::errs() << "random_programs: MESHC_RANDOM_SEED is '" << given
+                 << "', expected a number from 0\n";
+    return 2;
+  }
   seed += skipped;
   llvm::outs() << "seeds " << seed << " to " << seed + wantedCount - 1 << '\n';
   llvm::outs().flush();
