@@ -44,7 +44,7 @@ generateHostKernels(ModuleOp module, const ProgramOptions &options,
   }
   if (options.emulated && failed(emulateGpu(*kernels)))
     return nullptr;
-  return lowerToLlvm(*kernels, context);
+  return lowerToLlvm(*kernels, target, context);
 }
 
 static llvm::Constant *makeImage(const GpuImage &image, const AbiTypes &types,

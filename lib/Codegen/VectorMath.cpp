@@ -21,8 +21,9 @@ namespace {
 /// Writes arithmetic on values of one shape: f32 or i32, scalar or vector.
 class Arithmetic {
 public:
-  Arithmetic(OpBuilder &builder, Location loc, Type like)
-      : builder(builder), loc(loc), like(like) {}
+  Arithmetic(OpBuilder &builder, Location loc, Type like, bool scalesByPowers)
+      : builder(builder), loc(loc), like(like), scalesByPowers(scalesByPowers) {
+  }
 
   Value constant(double value) const {
     return splat(builder.getF32FloatAttr(value), builder.getF32Type());
@@ -66,8 +67,23 @@ public:
     return arith::SIToFPOp::create(builder, loc, shaped(builder.getF32Type()),
                                    value);
   }
+  /// p · 2^k for p of about 1 and integers k between -252 and 254. Rounds once,
+  /// where the result is subnormal.
+  Value scale(Value p, Value k) const {
+    if (scalesByPowers)
+      return LLVM::LoadExpOp::create(builder, loc, like, p, k);
+    // In two steps, so that only the last one can overflow or lose bits.
+    Value half = make<arith::ShRSIOp>(k, integer(1));
+    Value rest = make<arith::SubIOp>(k, half);
+    return mul(mul(p, powerOfTwo(half)), powerOfTwo(rest));
+  }
 
 private:
+  /// 2^n for integers n between -126 and 127.
+  Value powerOfTwo(Value n) const {
+    Value biased = make<arith::AddIOp>(n, integer(127));
+    return fromBits(make<arith::ShLIOp>(biased, integer(23)));
+  }
   Type shaped(Type scalar) const {
     if (auto vector = dyn_cast<VectorType>(like))
       return VectorType::get(vector.getShape(), scalar);
@@ -82,21 +98,25 @@ private:
   OpBuilder &builder;
   Location loc;
   Type like;
+  bool scalesByPowers;
 };
 
 /// Rewrites an op on f32 by `Function(arithmetic, operand)`.
 template <typename Op, Value (*Function)(const Arithmetic &, Value)>
 struct AsArithmetic : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+  AsArithmetic(MLIRContext *context, bool scalesByPowers)
+      : OpRewritePattern<Op>(context), scalesByPowers(scalesByPowers) {}
 
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
     Value x = op.getOperand();
     if (!getElementTypeOrSelf(x.getType()).isF32())
       return failure();
-    Arithmetic code(rewriter, op.getLoc(), x.getType());
+    Arithmetic code(rewriter, op.getLoc(), x.getType(), scalesByPowers);
     rewriter.replaceOp(op, Function(code, x));
     return success();
   }
+
+  bool scalesByPowers;
 };
 
 /// a·b + c that the code generator fuses where the processor can, and for which
@@ -120,12 +140,6 @@ constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double ln2High = 0.693359375;
 constexpr double ln2Low = -2.12194440e-4;
 
-/// 2^n for integers n between -126 and 127.
-static Value emitPowerOfTwo(const Arithmetic &code, Value n) {
-  Value biased = code.make<arith::AddIOp>(n, code.integer(127));
-  return code.fromBits(code.make<arith::ShLIOp>(biased, code.integer(23)));
-}
-
 /// e^x = 2^n · e^r with |r| ≤ ln 2 / 2; the polynomial is that of the Cephes
 /// library (S. Moshier). Exact to 1 ulp, subnormal results too.
 static Value emitExp(const Arithmetic &code, Value x) {
@@ -147,12 +161,8 @@ static Value emitExp(const Arithmetic &code, Value x) {
                           4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   p = code.fma(code.mul(r, r), p, r);
   p = code.add(p, code.constant(1.0));
-  // In two steps, so that only the last one can overflow or lose bits.
-  Value k = code.make<arith::SubIOp>(code.toBits(shifted), code.toBits(magic));
-  Value half = code.make<arith::ShRSIOp>(k, code.integer(1));
-  Value rest = code.make<arith::SubIOp>(k, half);
-  p = code.mul(p, emitPowerOfTwo(code, half));
-  return code.mul(p, emitPowerOfTwo(code, rest));
+  return code.scale(
+      p, code.make<arith::SubIOp>(code.toBits(shifted), code.toBits(magic)));
 }
 
 /// ln x = e·ln 2 + ln m with m in [√½, √2); polynomial of Cephes. 1 ulp.
@@ -201,11 +211,13 @@ static Value emitLog1p(const Arithmetic &code, Value x) {
   return code.add(emitLog(code, u), correction);
 }
 
-void populateVectorMathPatterns(RewritePatternSet &patterns) {
+void populateVectorMathPatterns(RewritePatternSet &patterns,
+                                bool scalesByPowers) {
   patterns.add<AsArithmetic<math::ExpOp, emitExp>,
                AsArithmetic<math::LogOp, emitLog>,
-               AsArithmetic<math::Log1pOp, emitLog1p>, FmaAsMulAdd>(
-      patterns.getContext());
+               AsArithmetic<math::Log1pOp, emitLog1p>>(patterns.getContext(),
+                                                       scalesByPowers);
+  patterns.add<FmaAsMulAdd>(patterns.getContext());
   // A quotient of polynomials: 5 ulp.
   populatePolynomialApproximateTanhPattern(patterns);
   populatePolynomialApproximateErfPattern(patterns);

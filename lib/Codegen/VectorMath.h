@@ -17,8 +17,10 @@ namespace meshc::codegen {
 /// are as in libm; errors are within a few units in the last place, which the
 /// .cpp names and test/Codegen/VectorMathTest.cpp measures. Other functions
 /// stay instructions or calls of libm. math.fma becomes llvm.intr.fmuladd, the
-/// only thing that targets fuse.
-void populateVectorMathPatterns(mlir::RewritePatternSet &patterns);
+/// only thing that targets fuse. `scalesByPowers`: llvm.intr.ldexp is fast on
+/// the target, and scales exponentials; results are the same to the bit.
+void populateVectorMathPatterns(mlir::RewritePatternSet &patterns,
+                                bool scalesByPowers);
 
 } // namespace meshc::codegen
 

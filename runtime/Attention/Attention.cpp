@@ -136,17 +136,19 @@ void ForwardWorker::finish(void *to, float *logSums) {
   TensorRows rows = entry.rowsOf(to, attention.output, firstRow);
   float *logs = logSums + entry.offsetOf(attention.logSums) +
                 firstRow * attention.logSums.row;
+  float factors[MESHC_ATTENTION_ROWS];
   for (int64_t i = 0; i < count; ++i) {
     // A NaN among the scores makes the sum NaN.
     bool isEmpty = sums[i] == 0;
     logs[i * attention.logSums.row] =
         isEmpty ? infinity : largest[i] + std::log(sums[i]);
+    factors[i] = isEmpty ? 1 : 1 / sums[i];
     float *from = output + i * outputStride;
     if (isEmpty)
       std::fill(from, from + attention.values, 0.0f);
-    loops.narrow(attention.type, from, attention.values,
-                 isEmpty ? 1 : 1 / sums[i], rows.row(i));
   }
+  loops.narrow(attention.type, {output, outputStride, count, attention.values},
+               factors, rows.data, rows.rowBytes);
 }
 
 void ForwardWorker::run(int64_t outer, int64_t row, void *to, float *logSums) {

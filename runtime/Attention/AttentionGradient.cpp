@@ -196,9 +196,8 @@ bool GradientWorker::open(MemorySums &of, void *gradient,
 void GradientWorker::close(MemorySums &of) {
   if (of.offset < 0)
     return;
-  for (int64_t m = 0; m < size; ++m)
-    loops.narrow(attention.type, of.sums + m * of.stride, of.width, 1,
-                 of.target.row(m));
+  loops.narrow(attention.type, {of.sums, of.stride, size, of.width}, nullptr,
+               of.target.data, of.target.rowBytes);
   of.offset = -1;
 }
 
@@ -253,12 +252,11 @@ void GradientWorker::findSlopes(const Band &band) {
     float *share = scores + i * scoreStride, *slope = slopes + i * scoreStride;
     FinishedRow row = entry.finishRow(share, firstRow, i, begin, size, band);
     Range allowed = row.allowed;
-    loops.exponentiate(share + allowed.begin, allowed.size(), row.scale,
-                       logs[i * attention.logSums.row]);
     std::fill(slope, slope + allowed.begin, 0.0f);
     std::fill(slope + allowed.end, slope + size, 0.0f);
     loops.findSlopes(slope + allowed.begin, share + allowed.begin,
-                     allowed.size(), inner[i], attention.scale);
+                     allowed.size(), row.scale, logs[i * attention.logSums.row],
+                     inner[i], attention.scale);
     if (attention.hasBiasGradient)
       loops.addBias(ofBias + attention.rows - 1 - (firstRow + i) +
                         allowed.begin,
@@ -296,9 +294,8 @@ void GradientWorker::addToRows(const Band &band, int64_t block, Range tasks,
   BlockProduct{asRows(steps), keysAcrossFactor, band, sums, stride, before > 0}
       .sumDepth();
   if (!isF32 && blockIndex + 1 == tasks.end)
-    for (int64_t i = 0; i < count; ++i)
-      loops.narrow(attention.type, sums + i * stride, attention.keys, 1,
-                   target.row(i));
+    loops.narrow(attention.type, {sums, stride, count, attention.keys}, nullptr,
+                 target.data, target.rowBytes);
   slot.addShare(block, before);
 }
 

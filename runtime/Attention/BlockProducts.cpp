@@ -94,7 +94,11 @@ void PartialProduct::runTile(Range rows, Range slivers) const {
   tile.c = product.c + rows.begin * product.stride + column;
   tile.rowStride = product.stride, tile.columnStride = 1;
   tile.rows = rows.size();
-  tile.columns = std::min(slivers.end * width, product.b.columns) - column;
+  int64_t end = std::min(slivers.end * width, product.b.columns);
+  // Vectors of a tile that no row needs are left out.
+  if (limitsColumns && kernel.takesStrips)
+    end = std::min(end, allowed.end);
+  tile.columns = end - column;
   tile.adds = adds;
   kernel.multiply(tile);
 }

@@ -29,9 +29,10 @@ struct RowLoops {
   /// apart, to f32 rows that are `stride` numbers apart.
   void (*widen)(uint8_t type, const char *from, int64_t rowBytes, int64_t count,
                 int64_t n, float *to, int64_t stride);
-  /// to ← from · factor, rounded to `type`, to nearest even.
-  void (*narrow)(uint8_t type, const float *from, int64_t n, float factor,
-                 void *to);
+  /// Copies rows, times their factors (null: 1), to rows of `type` that are
+  /// `rowBytes` apart, rounded to nearest even.
+  void (*narrow)(uint8_t type, const FloatRows &from, const float *factors,
+                 char *to, int64_t rowBytes);
   /// s ← s · scale + bias
   void (*addBias)(float *s, int64_t n, float scale, const float *bias);
   /// s ← -inf where the mask, one byte for each entry, is 0.
@@ -45,9 +46,9 @@ struct RowLoops {
   /// s ← exp(s · scale - shift), within 2 units of the last place, 0 below
   /// e^-87, NaN for NaN; returns the sum.
   float (*exponentiate)(float *s, int64_t n, float scale, float shift);
-  /// d ← p · (d - inner) · scale
-  void (*findSlopes)(float *d, const float *p, int64_t n, float inner,
-                     float scale);
+  /// s ← exp(s · scale - shift) as above; then d ← s · (d - inner) · factor.
+  void (*findSlopes)(float *d, float *s, int64_t n, float scale, float shift,
+                     float inner, float factor);
   /// x ← x · factor
   void (*multiply)(float *x, int64_t n, float factor);
   /// sums[i] = the sum of row i of a · row i of b.

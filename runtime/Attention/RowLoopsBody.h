@@ -82,12 +82,27 @@ MESHC_INLINE void storePart(float *to, int64_t count, Floats v) {
 #endif
 }
 
+/// p · 2^n for whole n ≤ 128 and p of about 1.
+MESHC_INLINE Floats scaleByPower(Floats p, Floats n) {
+#if MESHC_VECTOR_BYTES == 64
+  return _mm512_scalef_ps(p, n);
+#else
+  // Of a NaN, and of what the caller leaves out, the factor may be anything.
+  Whole isKnown = n >= -126.0f;
+  Floats number = isKnown ? n : Floats{};
+  Whole bits = (__builtin_convertvector(number, Whole) + 127) << 23;
+  Floats power;
+  __builtin_memcpy(&power, &bits, sizeof(power));
+  return p * power;
+#endif
+}
+
 /// e^x: 2^n · e^r with |r| ≤ ln(2)/2, and a polynomial of degree 6 for e^r
-/// (Cephes, expf.c). 0 below e^-87, +inf above e^89.
+/// (Cephes, expf.c). 0 below e^-87, +inf above e^89, and +inf already above
+/// e^88.3 where there are no vectors of 64 bytes.
 MESHC_INLINE Floats exponential(Floats x) {
   const Floats least = splat(-87.0f), most = splat(89.0f);
-  Whole isTiny = x<least, isHuge = x> most;
-  Floats y = isTiny ? least : isHuge ? most : x;
+  Floats y = x > most ? most : x;
   // Adding 1.5 · 2^23 rounds to a whole number.
   Floats n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;
   Floats r = y - n * 0.693359375f;
@@ -99,13 +114,7 @@ MESHC_INLINE Floats exponential(Floats x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  // Of a NaN, the factor may be anything; the product is NaN.
-  Whole isNumber = n == n;
-  Floats number = isNumber ? n : Floats{};
-  Whole bits = (__builtin_convertvector(number, Whole) + 127) << 23;
-  Floats power;
-  __builtin_memcpy(&power, &bits, sizeof(power));
-  return isTiny ? Floats{} : p * power;
+  return x < least ? Floats{} : scaleByPower(p, n);
 }
 
 /// Combines all lanes: halves first, then quarters and so on, so that few steps
@@ -256,19 +265,28 @@ void widen(uint8_t type, const char *from, int64_t rowBytes, int64_t count,
       copyFloats(reinterpret_cast<const float *>(from), n, to);
 }
 
-void narrow(uint8_t type, const float *from, int64_t n, float factor,
-            void *to) {
-  auto *halves = static_cast<uint16_t *>(to);
-  if (type == MESHC_BF16)
-    return narrowToHalves<true>(from, n, factor, halves);
-  if (type == MESHC_F16)
-    return narrowToHalves<false>(from, n, factor, halves);
-  auto *floats = static_cast<float *>(to);
+void multiplyFloats(const float *from, int64_t n, float factor, float *to) {
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    store(floats + i, load(from + i) * factor);
-  for (; i < n; ++i)
-    floats[i] = from[i] * factor;
+    store(to + i, load(from + i) * factor);
+  if (i < n)
+    storePart(to + i, n - i, loadPart(from + i, n - i, 0) * factor);
+}
+
+void narrow(uint8_t type, const meshc::runtime::FloatRows &from,
+            const float *factors, char *to, int64_t rowBytes) {
+  const float *row = from.data;
+  for (int64_t i = 0; i < from.count; ++i, row += from.stride, to += rowBytes) {
+    float factor = factors ? factors[i] : 1;
+    if (type == MESHC_BF16)
+      narrowToHalves<true>(row, from.width, factor,
+                           reinterpret_cast<uint16_t *>(to));
+    else if (type == MESHC_F16)
+      narrowToHalves<false>(row, from.width, factor,
+                            reinterpret_cast<uint16_t *>(to));
+    else
+      multiplyFloats(row, from.width, factor, reinterpret_cast<float *>(to));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -368,13 +386,19 @@ float exponentiate(float *s, int64_t n, float scale, float shift) {
   return sumLanes(sum);
 }
 
-void findSlopes(float *d, const float *p, int64_t n, float inner, float scale) {
+void findSlopes(float *d, float *s, int64_t n, float scale, float shift,
+                float inner, float factor) {
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    store(d + i, load(p + i) * (load(d + i) - inner) * scale);
-  int64_t rest = n - i;
-  Floats slope = loadPart(d + i, rest, 0) - inner;
-  storePart(d + i, rest, loadPart(p + i, rest, 0) * slope * scale);
+  for (; i + lanes <= n; i += lanes) {
+    Floats e = exponential(load(s + i) * scale - shift);
+    store(s + i, e);
+    store(d + i, e * (load(d + i) - inner) * factor);
+  }
+  if (int64_t rest = n - i; rest > 0) {
+    Floats e = exponential(loadPart(s + i, rest, 0) * scale - shift);
+    storePart(s + i, rest, e);
+    storePart(d + i, rest, e * (loadPart(d + i, rest, 0) - inner) * factor);
+  }
 }
 
 /// sums[i] = the sum of n products of a's and b's rows i.

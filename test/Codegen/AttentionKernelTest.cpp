@@ -294,7 +294,7 @@ TEST(AttentionKernel, SharedMasks) {
       options.hide = [&](unsigned input, meshc::nd::HostTensor &tensor) {
         if (input == 1 || input == 2)
           forEachEntry(tensor, [&](int64_t entry, double &value) {
-            if (entry >= llvm::alignTo(allowed, tile))
+            if (entry >= int64_t(llvm::alignTo(allowed, tile)))
               value = std::numeric_limits<double>::quiet_NaN();
           });
       };

@@ -21,7 +21,7 @@ namespace {
 /// One op of the nd dialect as a function of many floats.
 class Function {
 public:
-  explicit Function(const std::string &op) {
+  explicit Function(const std::string &op, llvm::StringRef march = "native") {
     context.loadDialect<nd::NdDialect, exec::ExecDialect>();
     std::string n = std::to_string(valueCount),
                 type = "!nd.tensor<f32, [n = " + n + "]>",
@@ -40,7 +40,7 @@ public:
         "\n}\n}";
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module) << text;
-    program = LoadedProgram::load(*module);
+    program = LoadedProgram::load(*module, march);
   }
 
   /// y[i] = f(x[i]) for valueCount numbers.
@@ -112,6 +112,24 @@ static Error measure(const std::string &op, double (*reference)(double),
 }
 
 TEST(VectorMath, Exp) { EXPECT_LE(measure("nd.exp", std::exp).ulps, 2); }
+/// Processors that have an instruction which scales by powers of two use it.
+TEST(VectorMath, ExpIsTheSameWithoutAnInstructionThatScales) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "This processor does not run code for x86-64-v3.";
+  Function native("nd.exp"), other("nd.exp", "x86-64-v3");
+  std::vector<float> x(valueCount), y(valueCount), z(valueCount);
+  for (int run = 0; run < 32; ++run) {
+    // From below the least subnormal result to beyond the largest number.
+    for (int64_t i = 0; i < valueCount; ++i)
+      x[i] = -105 + 195 * float(32 * i + run) / (32 * valueCount);
+    x[0] = NAN, x[1] = HUGE_VALF, x[2] = -HUGE_VALF, x[3] = -0.0f;
+    native.run(x, y);
+    other.run(x, z);
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(z[0]));
+    y[0] = z[0] = 0;
+    ASSERT_EQ(std::memcmp(y.data(), z.data(), 4 * valueCount), 0);
+  }
+}
 TEST(VectorMath, Log) { EXPECT_LE(measure("nd.log", std::log).ulps, 2); }
 TEST(VectorMath, Erf) { EXPECT_LE(measure("nd.erf", std::erf).ulps, 5); }
 TEST(VectorMath, Tanh) { EXPECT_LE(measure("nd.tanh", std::tanh).ulps, 5); }

@@ -39,7 +39,7 @@ struct AsInstruction : OpRewritePattern<Op> {
 
 static LogicalResult expandForGpu(ModuleOp kernels) {
   RewritePatternSet patterns(kernels.getContext());
-  populateVectorMathPatterns(patterns);
+  populateVectorMathPatterns(patterns, /*scalesByPowers=*/false);
   patterns.add<AsInstruction<math::SqrtOp, LLVM::SqrtOp>,
                AsInstruction<math::FloorOp, LLVM::FFloorOp>,
                AsInstruction<math::AbsFOp, LLVM::FAbsOp>>(

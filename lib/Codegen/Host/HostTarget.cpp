@@ -149,6 +149,13 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
   return host;
 }
 
+bool HostTarget::scalesByPowers() const {
+  // With AVX512F alone, LLVM 22 forgets to convert the exponents of a vector of
+  // 8 lanes.
+  return machine->getTargetTriple().isX86() &&
+         machine->getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl");
+}
+
 std::string HostTarget::getFeatures() const {
   std::string text;
   if (!machine->getTargetTriple().isX86())

@@ -23,6 +23,8 @@ public:
   llvm::TargetMachine &getMachine() const { return *machine; }
   /// 32-bit elements in one vector register.
   int64_t getLanes() const { return lanes; }
+  /// Whether llvm.ldexp of f32, scalar or vector, is an instruction or two.
+  bool scalesByPowers() const;
 
   /// The features of the processor that generated code may use and that not
   /// every processor of the architecture has (MeshcProgram::features).

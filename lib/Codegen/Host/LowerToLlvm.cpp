@@ -20,9 +20,9 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Functions without an instruction become polynomials, bf16 becomes bits.
-static LogicalResult expandForHost(ModuleOp kernels) {
+static LogicalResult expandForHost(ModuleOp kernels, const HostTarget &target) {
   RewritePatternSet patterns(kernels.getContext());
-  populateVectorMathPatterns(patterns);
+  populateVectorMathPatterns(patterns, target.scalesByPowers());
   arith::populateExpandBFloat16Patterns(patterns);
   arith::BitcastOp::getCanonicalizationPatterns(patterns, kernels.getContext());
   return applyPatternsGreedily(kernels, std::move(patterns));
@@ -39,8 +39,9 @@ static LogicalResult lowerOpsForHost(ModuleOp kernels) {
 }
 
 std::unique_ptr<llvm::Module> lowerToLlvm(ModuleOp kernels,
+                                          const HostTarget &target,
                                           llvm::LLVMContext &context) {
-  if (failed(expandForHost(kernels)) || failed(lowerLoops(kernels)) ||
+  if (failed(expandForHost(kernels, target)) || failed(lowerLoops(kernels)) ||
       failed(lowerOpsForHost(kernels)))
     return nullptr;
   return translateModuleToLLVMIR(kernels, context, "meshc");

@@ -22,7 +22,6 @@
 #include "runtime/Device/Emulation.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
-#include "llvm/Support/TargetSelect.h"
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -96,10 +95,9 @@ float run(const char *text, Spoil spoil, int64_t shift = 0) {
     if (function.getName() == "k")
       function.setLinkage(LLVM::Linkage::External);
   });
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  HostTarget target = llvm::cantFail(HostTarget::get("native"));
   auto owner = std::make_unique<llvm::LLVMContext>();
-  auto code = lowerToLlvm(*kernels, *owner);
+  auto code = lowerToLlvm(*kernels, target, *owner);
   auto jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
   llvm::cantFail(jit->getMainJITDylib().define(
       llvm::orc::absoluteSymbols(getEmulation(*jit))));

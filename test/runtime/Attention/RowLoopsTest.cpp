@@ -78,7 +78,8 @@ TEST_F(Loops, sixteenBits) {
         floats[i] =
             floatFromBits(bitsFromFloat(floats[i]) &
                           (type == MESHC_BF16 ? 0xffff8000 : 0xfffff000));
-      loops->narrow(type, floats.data(), 65536, 1, halves.data());
+      loops->narrow(type, {floats.data(), 0, 1, 65536}, nullptr,
+                    reinterpret_cast<char *>(halves.data()), 0);
       uint16_t wanted;
       for (int64_t i = 0; i < 65536; ++i) {
         storeElement(type, &wanted, 0, floats[i]);
@@ -141,6 +142,53 @@ TEST_F(Loops, rows) {
           EXPECT_NEAR(s[j], x[j] * 0.5F + data[j], 1e-6);
         else
           EXPECT_EQ(s[j], -INFINITY);
+    }
+}
+
+/// Rows with factors, as attention writes its results, and what lies between
+/// them.
+TEST_F(Loops, rowsOfResults) {
+  for (const RowLoops *loops : all)
+    for (uint8_t type : {MESHC_F32, MESHC_BF16, MESHC_F16})
+      for (int64_t n = 0; n < 70; ++n) {
+        const int64_t count = 3, stride = n + 2,
+                      bytes = type == MESHC_F32 ? 4 : 2;
+        std::vector<float> from(count * stride);
+        for (size_t i = 0; i < from.size(); ++i)
+          from[i] = 0.1F * float(i) - 7;
+        const float factors[count] = {0.3F, 1, -2};
+        for (bool hasFactors : {true, false}) {
+          std::vector<char> to(count * stride * bytes, 1), before = to;
+          loops->narrow(type, {from.data(), stride, count, n},
+                        hasFactors ? factors : nullptr, to.data(),
+                        stride * bytes);
+          for (int64_t i = 0; i < count; ++i)
+            for (int64_t j = 0; j < n; ++j)
+              storeElement(type, before.data(), i * stride + j,
+                           from[i * stride + j] *
+                               (hasFactors ? factors[i] : 1));
+          EXPECT_EQ(to, before);
+        }
+      }
+}
+
+TEST_F(Loops, slopes) {
+  const float scale = 0.5F, shift = 1.5F, inner = 0.25F, factor = 3;
+  for (const RowLoops *loops : all)
+    for (int64_t n = 0; n < 70; ++n) {
+      std::vector<float> s(n + 1), d(n + 1);
+      for (int64_t i = 0; i <= n; ++i)
+        s[i] = 0.05F * float(i), d[i] = 1 - 0.1F * float(i);
+      std::vector<float> p = s, slopes = d;
+      loops->findSlopes(slopes.data(), p.data(), n, scale, shift, inner,
+                        factor);
+      for (int64_t i = 0; i < n; ++i) {
+        double share = std::exp(s[i] * scale - shift);
+        EXPECT_NEAR(p[i] / share, 1, 5e-7);
+        EXPECT_NEAR(slopes[i], share * (d[i] - inner) * factor, 1e-5);
+      }
+      EXPECT_EQ(p[n], s[n]);
+      EXPECT_EQ(slopes[n], d[n]);
     }
 }
 
