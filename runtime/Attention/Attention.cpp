@@ -30,21 +30,30 @@ public:
                 const AttentionTensors &tensors,
                 const MeshcAttentionBlocks &blocks, ScratchBlocks scratch);
 
-  /// Computes a block of rows of an entry of the outer dims.
-  void run(int64_t outer, int64_t row, void *output, float *logSums);
+  /// Computes a task: a block of rows of an entry of the outer dims. `second`:
+  /// the one that the worker is likely to compute then, or one that does not
+  /// exist.
+  void run(int64_t first, int64_t second, void *output, float *logSums);
 
 private:
+  void moveTo(int64_t task);
+  Range blockFrom(int64_t begin, const Range &whole) const;
+  void planAhead(const Range &next, int64_t nextTask, const TensorRows &target);
+  void addMemoryAhead(const Range &range);
   /// Entries [begin, end) of the memory, of one block.
   void addBlock(Range range, bool isFirst);
   void findScores(Range range, const Band &band);
   void continueSoftmax(Range range, const Band &band, bool isFirst);
   void addValues(Range range, const Band &band, bool isFirst);
-  void finish(void *output, float *logSums);
+  void finish(const TensorRows &target, float *logSums);
 
   const MeshcAttention &attention;
   AttentionEntry entry;
   const RowLoops &loops;
+  const int64_t taskCount, partCount; ///< blocks of rows
+  int64_t task = 0;
   int64_t firstRow = 0, count = 0; ///< of the block of rows
+  RowsAhead ahead;
   FloatRows query;
   float *queryCopy, *widened, *keysAlong, *valuesAcross, *scores, *output;
   int64_t scoreStride, outputStride;
@@ -60,7 +69,8 @@ ForwardWorker::ForwardWorker(const MeshcAttention &attention,
                              ScratchBlocks scratch)
     : attention(attention),
       entry(attention, coordinates, tensors, scratch.take(blocks.ranges)),
-      loops(entry.loops) {
+      loops(entry.loops), taskCount(meshcAttentionTasks(&attention, false)),
+      partCount(meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS)) {
   queryCopy = scratch.take(blocks.query);
   widened = scratch.take(blocks.widened);
   keysAlong = scratch.take(blocks.keysAlong);
@@ -115,6 +125,7 @@ void ForwardWorker::continueSoftmax(Range range, const Band &band,
     float next = std::max(largest[i], loops.findLargest(s, n) * row.scale);
     float shift = next == -infinity ? 0 : next;
     float sum = loops.exponentiate(s, n, row.scale, shift);
+    ahead.fetch();
     if (!isFirst && next != largest[i]) {
       float factor = std::exp(largest[i] - shift);
       sums[i] *= factor;
@@ -132,8 +143,7 @@ void ForwardWorker::addBlock(Range range, bool isFirst) {
   addValues(range, band, isFirst);
 }
 
-void ForwardWorker::finish(void *to, float *logSums) {
-  TensorRows rows = entry.rowsOf(to, attention.output, firstRow);
+void ForwardWorker::finish(const TensorRows &target, float *logSums) {
   float *logs = logSums + entry.offsetOf(attention.logSums) +
                 firstRow * attention.logSums.row;
   float factors[MESHC_ATTENTION_ROWS];
@@ -148,25 +158,68 @@ void ForwardWorker::finish(void *to, float *logSums) {
       std::fill(from, from + attention.values, 0.0f);
   }
   loops.narrow(attention.type, {output, outputStride, count, attention.values},
-               factors, rows.data, rows.rowBytes);
+               factors, target.data, target.rowBytes);
 }
 
-void ForwardWorker::run(int64_t outer, int64_t row, void *to, float *logSums) {
-  entry.moveTo(outer, 0, attention.outerCount);
-  firstRow = row;
-  count = std::min<int64_t>(MESHC_ATTENTION_ROWS, attention.rows - row);
-  query =
-      widenRows(entry, entry.rowsOf(entry.tensors.query, attention.query, row),
-                count, attention.keys, queryCopy);
+/// Goes to a task's block of rows. Of a causal mask, the last rows take
+/// longest, and come first.
+void ForwardWorker::moveTo(int64_t to) {
+  entry.moveTo(to / partCount, 0, attention.outerCount);
+  firstRow = (partCount - 1 - to % partCount) * MESHC_ATTENTION_ROWS;
+  count = std::min<int64_t>(MESHC_ATTENTION_ROWS, attention.rows - firstRow);
+}
+
+/// The block of the memory that begins there.
+Range ForwardWorker::blockFrom(int64_t begin, const Range &whole) const {
+  constexpr int64_t step = MESHC_ATTENTION_MEMORY;
+  return {begin, std::min((begin / step + 1) * step, whole.end)};
+}
+
+void ForwardWorker::addMemoryAhead(const Range &range) {
+  entry.addMemoryAhead(ahead, entry.tensors.key, attention.key, range.begin,
+                       range.size(), attention.keys);
+  entry.addMemoryAhead(ahead, entry.tensors.value, attention.value, range.begin,
+                       range.size(), attention.values);
+}
+
+/// Plans what is fetched beside a block of scores: the next block of the
+/// memory, or the results of the task and what the next one reads.
+void ForwardWorker::planAhead(const Range &next, int64_t nextTask,
+                              const TensorRows &target) {
+  ahead.begin(count);
+  if (count <= fewRows)
+    return;
+  if (!next.isEmpty())
+    return addMemoryAhead(next);
+  ahead.add(target, count, entry.bytesOf(attention.values));
+  if (nextTask >= taskCount)
+    return;
+  moveTo(nextTask);
+  entry.addRowsAhead(ahead, entry.tensors.query, attention.query, firstRow,
+                     count, attention.keys);
+  Range whole = entry.rangeOfBand(firstRow, count);
+  addMemoryAhead(blockFrom(whole.begin, whole));
+  moveTo(task);
+}
+
+void ForwardWorker::run(int64_t first, int64_t second, void *to,
+                        float *logSums) {
+  task = first;
+  moveTo(task);
+  query = widenRows(
+      entry, entry.rowsOf(entry.tensors.query, attention.query, firstRow),
+      count, attention.keys, queryCopy);
   std::fill(largest, largest + count, -infinity);
   std::fill(sums, sums + count, 0.0f);
-  constexpr int64_t step = MESHC_ATTENTION_MEMORY;
-  Range whole = entry.rangeOf(row, count);
-  for (int64_t begin = whole.begin, end; begin < whole.end; begin = end) {
-    end = std::min((begin / step + 1) * step, whole.end);
-    addBlock({begin, end}, begin == whole.begin);
+  TensorRows target = entry.rowsOf(to, attention.output, firstRow);
+  Range whole = entry.rangeOf(firstRow, count);
+  for (Range range = blockFrom(whole.begin, whole); !range.isEmpty();) {
+    Range next = blockFrom(range.end, whole);
+    planAhead(next, second, target);
+    addBlock(range, range.begin == whole.begin);
+    range = next;
   }
-  finish(to, logSums);
+  finish(target, logSums);
 }
 
 void meshc::runtime::runAttention(const MeshcAttention &attention,
@@ -175,19 +228,13 @@ void meshc::runtime::runAttention(const MeshcAttention &attention,
                                   float *logSums, const GemmScratch &scratch) {
   MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, false);
   int64_t bytes = meshcAttentionThreadBytes(&attention, false);
-  int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
   int64_t tasks = meshcAttentionTasks(&attention, false);
+  int64_t threads = chooseAttentionThreads(attention, false, scratch.bytes);
   std::atomic<int64_t> next{0};
-  runAttentionThreads(
-      chooseAttentionThreads(attention, false, scratch.bytes),
-      [&](int64_t thread) {
-        ForwardWorker worker(attention, coordinates, tensors, blocks,
-                             ScratchBlocks(scratch.data + thread * bytes));
-        // Of a causal mask, the last rows take longest, and
-        // come first.
-        for (int64_t task = next++; task < tasks; task = next++)
-          worker.run(task / parts,
-                     (parts - 1 - task % parts) * MESHC_ATTENTION_ROWS, output,
-                     logSums);
-      });
+  runAttentionThreads(threads, [&](int64_t thread) {
+    ForwardWorker worker(attention, coordinates, tensors, blocks,
+                         ScratchBlocks(scratch.data + thread * bytes));
+    for (int64_t task = next++; task < tasks; task = next++)
+      worker.run(task, task + threads, output, logSums);
+  });
 }

@@ -74,6 +74,20 @@ TensorRows AttentionEntry::memoryOf(const void *data,
                   offsetOf(strides) + begin * strides.memory, strides.memory);
 }
 
+void AttentionEntry::addRowsAhead(RowsAhead &ahead, const void *data,
+                                  const MeshcAttentionStrides &strides,
+                                  int64_t row, int64_t count,
+                                  int64_t width) const {
+  ahead.add(rowsOf(data, strides, row), count, bytesOf(width));
+}
+
+void AttentionEntry::addMemoryAhead(RowsAhead &ahead, const void *data,
+                                    const MeshcAttentionStrides &strides,
+                                    int64_t begin, int64_t count,
+                                    int64_t width) const {
+  ahead.add(memoryOf(data, strides, begin), count, bytesOf(width));
+}
+
 //===----------------------------------------------------------------------===//
 // Allowed scores
 //===----------------------------------------------------------------------===//
@@ -202,7 +216,7 @@ void AttentionEntry::trim(Range &range, int64_t row, int64_t count) {
 }
 
 Range AttentionEntry::rangeOf(int64_t row, int64_t count) {
-  Range range = bandOf(row, 0, {0, attention.memory}).of(0, count);
+  Range range = rangeOfBand(row, count);
   if (tensors.mask || tensors.rowLabels)
     trim(range, row, count);
   return range;

@@ -28,6 +28,46 @@ struct TensorRows {
   char *row(int64_t i) const { return data + i * rowBytes; }
 };
 
+/// Rows of tensors that are used next. They are fetched into the second-level
+/// cache while the rows of a block of scores are computed, some for each row:
+/// the processor does not foresee rows that lie far apart, and too many fetches
+/// at once would wait for each other.
+class RowsAhead {
+public:
+  /// Forgets the rows of the last block. `steps`: rows of scores of this one.
+  void begin(int64_t steps) {
+    this->steps = steps;
+    count = 0;
+  }
+  /// Adds `rows` rows of `bytes` bytes each. At most `most` times.
+  void add(const TensorRows &from, int64_t rows, int64_t bytes) {
+    parts[count++] = {from.data, from.rowBytes, meshcDivideUp(bytes, line),
+                      rows, meshcDivideUp(rows, steps)};
+  }
+  bool isEmpty() const { return count == 0; }
+  /// Fetches what is to be fetched beside a row of the scores.
+  void fetch() {
+    for (Part *part = parts; part < parts + count; ++part)
+      for (int64_t i = 0; i < part->perStep && part->rows > 0;
+           ++i, --part->rows, part->next += part->rowBytes)
+        for (int64_t n = 0; n < part->lines; ++n)
+          __builtin_prefetch(part->next + n * line, /*writes=*/0,
+                             /*locality=*/2);
+  }
+
+  static constexpr int64_t most = 8;
+
+private:
+  static constexpr int64_t line = 64; ///< bytes of a cache line
+  struct Part {
+    const char *next;
+    int64_t rowBytes, lines;
+    int64_t rows, perStep; ///< that are left, and for each row of scores
+  };
+  Part parts[most];
+  int64_t count = 0, steps = 1;
+};
+
 /// Scratch memory that is handed out in order.
 class ScratchBlocks {
 public:
@@ -65,8 +105,24 @@ public:
   TensorRows memoryOf(const void *data, const MeshcAttentionStrides &strides,
                       int64_t begin) const;
 
-  /// Entries of the memory that the band allows for any of the rows of a block,
-  /// without what mask or labels forbid to all of them at both ends.
+  /// Bytes of `width` elements of the tensors.
+  int64_t bytesOf(int64_t width) const {
+    return width * (attention.type == MESHC_F32 ? 4 : 2);
+  }
+  /// Adds rows from `row` on of a tensor of queries or results, and of the
+  /// memory from `begin` on, to those that are used next.
+  void addRowsAhead(RowsAhead &ahead, const void *data,
+                    const MeshcAttentionStrides &strides, int64_t row,
+                    int64_t count, int64_t width) const;
+  void addMemoryAhead(RowsAhead &ahead, const void *data,
+                      const MeshcAttentionStrides &strides, int64_t begin,
+                      int64_t count, int64_t width) const;
+
+  /// Entries of the memory that the band allows for any of the rows of a block.
+  Range rangeOfBand(int64_t row, int64_t count) const {
+    return bandOf(row, 0, {0, attention.memory}).of(0, count);
+  }
+  /// The same, without what mask or labels forbid to all of them at both ends.
   Range rangeOf(int64_t row, int64_t count);
   /// The band of a block of scores, of rows from `row` on and of the memory
   /// from `begin` on, within a part of the memory.

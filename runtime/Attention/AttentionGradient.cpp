@@ -101,10 +101,12 @@ public:
                  const AttentionTensors &tensors,
                  const AttentionResults &results,
                  const AttentionGradients &gradients,
-                 const MeshcAttentionBlocks &blocks, ScratchBlocks scratch);
+                 const MeshcAttentionBlocks &sizes, ScratchBlocks scratch);
 
-  /// Computes a block of the memory of an entry of the shared dims.
-  void run(int64_t outer, int64_t block, const Slot &slot);
+  /// Computes a task: a block of the memory of an entry of the shared dims.
+  /// `second`: the one that the worker is likely to compute then, or one that
+  /// does not exist.
+  void run(int64_t first, int64_t second, const Slot &slot);
 
 private:
   void openKeys();
@@ -116,6 +118,11 @@ private:
   void clearRows();
   void clearBias();
   void addBias(int64_t group, const Slot &slot);
+  int64_t countRows(int64_t part) const;
+  void moveTo(int64_t ofTask, int64_t group);
+  void planAhead(int64_t group, int64_t part);
+  void addPartAhead(int64_t part, int64_t block);
+  void addTaskAhead();
   void loadRows();
   void findSlopes(const Band &band);
   void addToMemory(const Band &band);
@@ -141,6 +148,9 @@ private:
   /// that of the first entry and the last row on; still times the scale.
   float *ofBias;
   float inner[MESHC_ATTENTION_ROWS]; ///< sum(gradient · output) of each row
+  const int64_t taskCount, blockCount, partCount, groupCount;
+  int64_t task = 0, nextTask = 0;
+  RowsAhead ahead;
 };
 
 } // namespace
@@ -150,29 +160,33 @@ GradientWorker::GradientWorker(const MeshcAttention &attention,
                                const AttentionTensors &tensors,
                                const AttentionResults &results,
                                const AttentionGradients &gradients,
-                               const MeshcAttentionBlocks &blocks,
+                               const MeshcAttentionBlocks &sizes,
                                ScratchBlocks scratch)
     : attention(attention), results(results), gradients(gradients),
-      entry(attention, coordinates, tensors, scratch.take(blocks.ranges)),
-      loops(entry.loops) {
-  queryCopy = scratch.take(blocks.query);
-  gradientCopy = scratch.take(blocks.gradient);
-  widened = scratch.take(blocks.widened);
-  keysAlong = scratch.take(blocks.keysAlong);
-  keysAcross = scratch.take(blocks.keysAcross);
-  valuesAlong = scratch.take(blocks.valuesAlong);
-  queryAcross = scratch.take(blocks.queryAcross);
-  gradientAcross = scratch.take(blocks.gradientAcross);
-  scores = scratch.take(blocks.scores);
-  slopes = scratch.take(blocks.slopes);
-  scoreStride = meshcAttentionStride(blocks.memory);
-  ofKeys.sums = scratch.take(blocks.ofKeys);
+      entry(attention, coordinates, tensors, scratch.take(sizes.ranges)),
+      loops(entry.loops), taskCount(meshcAttentionTasks(&attention, true)),
+      blockCount(meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY)),
+      partCount(meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS)),
+      groupCount(meshcAttentionEntries(&attention, attention.sharedCount,
+                                       attention.outerCount)) {
+  queryCopy = scratch.take(sizes.query);
+  gradientCopy = scratch.take(sizes.gradient);
+  widened = scratch.take(sizes.widened);
+  keysAlong = scratch.take(sizes.keysAlong);
+  keysAcross = scratch.take(sizes.keysAcross);
+  valuesAlong = scratch.take(sizes.valuesAlong);
+  queryAcross = scratch.take(sizes.queryAcross);
+  gradientAcross = scratch.take(sizes.gradientAcross);
+  scores = scratch.take(sizes.scores);
+  slopes = scratch.take(sizes.slopes);
+  scoreStride = meshcAttentionStride(sizes.memory);
+  ofKeys.sums = scratch.take(sizes.ofKeys);
   ofKeys.width = attention.keys;
   ofKeys.stride = meshcAttentionStride(attention.keys);
-  ofValues.sums = scratch.take(blocks.ofValues);
+  ofValues.sums = scratch.take(sizes.ofValues);
   ofValues.width = attention.values;
   ofValues.stride = meshcAttentionStride(attention.values);
-  ofBias = scratch.take(blocks.ofBias);
+  ofBias = scratch.take(sizes.ofBias);
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,6 +235,69 @@ void GradientWorker::openValues() {
 }
 
 //===----------------------------------------------------------------------===//
+// What is used next
+//===----------------------------------------------------------------------===//
+
+int64_t GradientWorker::countRows(int64_t part) const {
+  return std::min<int64_t>(MESHC_ATTENTION_ROWS,
+                           attention.rows - part * MESHC_ATTENTION_ROWS);
+}
+
+void GradientWorker::moveTo(int64_t ofTask, int64_t group) {
+  entry.moveTo(ofTask / blockCount, 0, attention.sharedCount);
+  entry.moveTo(group, attention.sharedCount, attention.outerCount);
+}
+
+/// Adds the first block of rows from the `part`-th on that a block of the
+/// memory meets, if there is one.
+void GradientWorker::addPartAhead(int64_t part, int64_t block) {
+  constexpr int64_t step = MESHC_ATTENTION_MEMORY;
+  for (; part < partCount; ++part) {
+    int64_t row = part * MESHC_ATTENTION_ROWS, n = countRows(part);
+    Range met = entry.rangeOfBand(row, n);
+    if (met.end <= block * step || met.begin >= (block + 1) * step)
+      continue;
+    entry.addRowsAhead(ahead, entry.tensors.query, attention.query, row, n,
+                       attention.keys);
+    entry.addRowsAhead(ahead, results.gradient, attention.output, row, n,
+                       attention.values);
+    entry.addRowsAhead(ahead, results.output, attention.output, row, n,
+                       attention.values);
+    return;
+  }
+}
+
+void GradientWorker::addTaskAhead() {
+  int64_t block = nextTask % blockCount, first = block * MESHC_ATTENTION_MEMORY;
+  int64_t n =
+      std::min<int64_t>(MESHC_ATTENTION_MEMORY, attention.memory - first);
+  moveTo(nextTask, 0);
+  entry.addMemoryAhead(ahead, entry.tensors.key, attention.key, first, n,
+                       attention.keys);
+  entry.addMemoryAhead(ahead, entry.tensors.value, attention.value, first, n,
+                       attention.values);
+  addPartAhead(0, block);
+}
+
+/// Plans what is fetched beside the `part`-th block of rows of a group: the
+/// next block of rows, or the results of the task and what the next one reads.
+void GradientWorker::planAhead(int64_t group, int64_t part) {
+  ahead.begin(count);
+  if (addPartAhead(part + 1, blockIndex); !ahead.isEmpty())
+    return;
+  if (group + 1 < groupCount) {
+    moveTo(task, group + 1);
+    addPartAhead(0, blockIndex);
+  } else {
+    ahead.add(ofKeys.target, size, entry.bytesOf(attention.keys));
+    ahead.add(ofValues.target, size, entry.bytesOf(attention.values));
+    if (nextTask < taskCount)
+      addTaskAhead();
+  }
+  moveTo(task, group);
+}
+
+//===----------------------------------------------------------------------===//
 // Blocks of rows
 //===----------------------------------------------------------------------===//
 
@@ -257,6 +334,7 @@ void GradientWorker::findSlopes(const Band &band) {
     loops.findSlopes(slope + allowed.begin, share + allowed.begin,
                      allowed.size(), row.scale, logs[i * attention.logSums.row],
                      inner[i], attention.scale);
+    ahead.fetch();
     if (attention.hasBiasGradient)
       loops.addBias(ofBias + attention.rows - 1 - (firstRow + i) +
                         allowed.begin,
@@ -331,7 +409,7 @@ void GradientWorker::addBias(int64_t group, const Slot &slot) {
 void GradientWorker::addRows(int64_t group, int64_t part, const Slot &slot) {
   constexpr int64_t step = MESHC_ATTENTION_MEMORY;
   firstRow = part * MESHC_ATTENTION_ROWS;
-  count = std::min<int64_t>(MESHC_ATTENTION_ROWS, attention.rows - firstRow);
+  count = countRows(part);
   Range whole = entry.rangeOf(firstRow, count);
   if (whole.isEmpty()) {
     if (blockIndex == 0)
@@ -344,29 +422,27 @@ void GradientWorker::addRows(int64_t group, int64_t part, const Slot &slot) {
   Range within = {std::max<int64_t>(whole.begin - begin, 0),
                   std::min(whole.end - begin, size)};
   Band band = entry.bandOf(firstRow, begin, within);
-  int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
+  planAhead(group, part);
   loadRows();
   findSlopes(band);
   addToMemory(band);
-  addToRows(band, group * parts + part, tasks, slot);
+  addToRows(band, group * partCount + part, tasks, slot);
 }
 
-void GradientWorker::run(int64_t outer, int64_t block, const Slot &slot) {
-  blockIndex = block;
-  begin = block * MESHC_ATTENTION_MEMORY;
+void GradientWorker::run(int64_t first, int64_t second, const Slot &slot) {
+  task = first;
+  nextTask = second;
+  blockIndex = task % blockCount;
+  begin = blockIndex * MESHC_ATTENTION_MEMORY;
   size = std::min<int64_t>(MESHC_ATTENTION_MEMORY, attention.memory - begin);
-  int64_t shared = attention.sharedCount, last = attention.outerCount;
-  entry.moveTo(outer, 0, shared);
-  int64_t groups = meshcAttentionEntries(&attention, shared, last);
-  int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
   slot.open();
-  for (int64_t group = 0; group < groups; ++group) {
-    entry.moveTo(group, shared, last);
+  for (int64_t group = 0; group < groupCount; ++group) {
+    moveTo(task, group);
     openKeys();
     openValues();
     if (attention.hasBiasGradient)
       clearBias();
-    for (int64_t part = 0; part < parts; ++part)
+    for (int64_t part = 0; part < partCount; ++part)
       addRows(group, part, slot);
     if (attention.hasBiasGradient)
       addBias(group, slot);
@@ -382,7 +458,7 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
                                           const AttentionResults &results,
                                           const AttentionGradients &gradients,
                                           const GemmScratch &scratch) {
-  MeshcAttentionBlocks blockSizes = meshcAttentionBlocks(&attention, true);
+  MeshcAttentionBlocks sizes = meshcAttentionBlocks(&attention, true);
   int64_t slots = meshcAttentionSlots(&attention),
           slotBytes = slots * meshcAttentionSlotBytes(&attention),
           bytes = meshcAttentionThreadBytes(&attention, true);
@@ -390,15 +466,14 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
     Slot(attention, scratch, slot).clear();
   int64_t blocks = meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY);
   int64_t tasks = meshcAttentionTasks(&attention, true);
+  int64_t threads =
+      chooseAttentionThreads(attention, true, scratch.bytes - slotBytes);
   std::atomic<int64_t> next{0};
-  runAttentionThreads(
-      chooseAttentionThreads(attention, true, scratch.bytes - slotBytes),
-      [&](int64_t thread) {
-        GradientWorker worker(
-            attention, coordinates, tensors, results, gradients, blockSizes,
-            ScratchBlocks(scratch.data + slotBytes + thread * bytes));
-        for (int64_t task = next++; task < tasks; task = next++)
-          worker.run(task / blocks, task % blocks,
-                     Slot(attention, scratch, task / blocks));
-      });
+  runAttentionThreads(threads, [&](int64_t thread) {
+    GradientWorker worker(
+        attention, coordinates, tensors, results, gradients, sizes,
+        ScratchBlocks(scratch.data + slotBytes + thread * bytes));
+    for (int64_t task = next++; task < tasks; task = next++)
+      worker.run(task, task + threads, Slot(attention, scratch, task / blocks));
+  });
 }
