@@ -327,7 +327,9 @@ TEST(Gemm, batchesAndThreads) {
 }
 
 /// One factor for all entries of the batch, whose results lie side by side in
-/// the rows of C: some tokens times the weights of each expert.
+/// the rows of C: some tokens times the weights of each expert. The larger ones
+/// have enough elements for threads to share an entry as a thin product
+/// (MESHC_PACKED_FEW_SUMS).
 TEST(Gemm, repeatedFactors) {
   std::mt19937 random(5);
   setThreads(2);
@@ -335,7 +337,7 @@ TEST(Gemm, repeatedFactors) {
     for (bool transB : {false, true})
       for (int64_t m : {1, 3, 40})
         for (auto [n, k] :
-             {std::pair<int64_t, int64_t>(33, 20), {1024, 70}, {90, 900}}) {
+             {std::pair<int64_t, int64_t>(33, 20), {2048, 70}, {90, 1500}}) {
           MeshcGemm gemm = shape(m, n, k, false, transB, 3, 0);
           gemm.type = gemm.typeC = type;
           gemm.strideA = 0;
