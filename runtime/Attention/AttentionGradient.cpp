@@ -379,8 +379,7 @@ void GradientWorker::addToRows(const Band &band, int64_t block, Range tasks,
 
 void GradientWorker::clearRows() {
   TensorRows rows = entry.rowsOf(gradients.query, attention.query, firstRow);
-  auto bytes = static_cast<size_t>(attention.keys) *
-               (attention.type == MESHC_F32 ? 4 : 2);
+  auto bytes = static_cast<size_t>(entry.bytesOf(attention.keys));
   for (int64_t i = 0; i < count; ++i)
     std::memset(rows.row(i), 0, bytes);
 }
