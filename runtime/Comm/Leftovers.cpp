@@ -6,18 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/Leftovers.h"
 
-#include <cstdlib>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
-#include <fstream>
 #include <functional>
-#include <set>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace meshc::runtime;
 
@@ -47,48 +45,32 @@ bool isOldAndOwn(const std::string &path) {
          time(nullptr) - status.st_mtime > youngest;
 }
 
-bool isLocked(const std::string &path) {
-  int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+/// Removes a file that nobody has open or maps. A write lease (fcntl(2)) is
+/// granted only then: the kernel counts the users of a file, also those in
+/// other PID namespaces, whose maps are not in this /proc. While the lease is
+/// held, nobody else can open the file. A file system without leases keeps the
+/// file.
+void removeUnused(const std::string &path) {
+  int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0)
-    return true;
-  bool locked = flock(file, LOCK_EX | LOCK_NB) != 0;
+    return;
+  // The signal that tells of another process that opens it: one that is
+  // ignored, as SIGIO ends the program.
+  if (fcntl(file, F_SETSIG, SIGURG) == 0 &&
+      fcntl(file, F_SETLEASE, F_WRLCK) == 0)
+    unlink(path.c_str());
   close(file);
-  return locked;
-}
-
-/// The files below `folder` that processes map.
-std::set<std::string> findMapped() {
-  std::set<std::string> mapped;
-  forEntries("/proc", "", [&](const std::string &process) {
-    if (process.find_first_not_of("0123456789") != std::string::npos)
-      return;
-    std::ifstream maps("/proc/" + process + "/maps");
-    for (std::string line; std::getline(maps, line);) {
-      size_t at = line.find(folder);
-      if (at != std::string::npos)
-        mapped.insert(line.substr(at));
-    }
-  });
-  return mapped;
 }
 
 } // namespace
 
 void meshc::runtime::removeLeftovers() {
-  forEntries(folder, "meshc-", [](const std::string &name) {
-    std::string path = folder + name;
-    if (isOldAndOwn(path) && !isLocked(path))
-      unlink(path.c_str());
-  });
-  std::set<std::string> old;
-  forEntries(folder, "vader_segment.", [&](const std::string &name) {
-    if (isOldAndOwn(folder + name))
-      old.insert(folder + name);
-  });
-  if (old.empty())
-    return;
-  std::set<std::string> mapped = findMapped();
+  std::vector<std::string> old;
+  for (const char *prefix : {"meshc-", "vader_segment."})
+    forEntries(folder, prefix, [&](const std::string &name) {
+      if (isOldAndOwn(folder + name))
+        old.push_back(folder + name);
+    });
   for (const std::string &path : old)
-    if (!mapped.count(path))
-      unlink(path.c_str());
+    removeUnused(path);
 }

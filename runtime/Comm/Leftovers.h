@@ -10,10 +10,10 @@
 namespace meshc::runtime {
 
 /// Removes what killed runs of this user left in /dev/shm, if it is at least a
-/// minute old: segments of this runtime that no process has locked
-/// (SharedSegment.h), and segments of Open MPI's transport inside a host
-/// (vader_segment.*, 4 MiB per rank) that no process maps. Open MPI never
-/// removes the latter.
+/// minute old and no process has it open or maps it, in this container or
+/// another one: segments of this runtime (meshc-*), and those of Open MPI's
+/// transport inside a host (vader_segment.*, 4 MiB per rank), which Open MPI
+/// never removes.
 void removeLeftovers();
 
 } // namespace meshc::runtime

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "TestWorlds.h"
 
+#include "runtime/Comm/Leftovers.h"
 #include "runtime/Comm/ThreadWorld.h"
 
 #include <atomic>
@@ -19,8 +20,9 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
-#include <sys/file.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -248,14 +250,22 @@ public:
     futimens(file, times);
   }
   ~OldSegment() {
-    close(file);
+    if (file >= 0)
+      close(file);
     unlink(path.c_str());
   }
   OldSegment(const OldSegment &) = delete;
   OldSegment &operator=(const OldSegment &) = delete;
 
-  void lock() const { flock(file, LOCK_SH); }
-  void map() const { mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0); }
+  /// Maps it, and closes the file, as those who share it do.
+  void map() {
+    mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    leave();
+  }
+  void leave() {
+    close(file);
+    file = -1;
+  }
   bool isThere() const { return access(path.c_str(), F_OK) == 0; }
 
 private:
@@ -264,17 +274,58 @@ private:
 };
 
 TEST(Failure, LeftoversOfKilledRunsAreRemoved) {
-  OldSegment left("meshc-left-"), locked("meshc-locked-");
+  OldSegment left("meshc-left-"), used("meshc-used-"), open("meshc-open-");
   OldSegment mpi("vader_segment.left."), mapped("vader_segment.mapped.");
-  locked.lock();
+  left.leave();
+  mpi.leave();
+  used.map();
   mapped.map();
-  for (const OldSegment *each : {&left, &locked, &mpi, &mapped})
+  for (const OldSegment *each : {&left, &used, &open, &mpi, &mapped})
     EXPECT_TRUE(each->isThere());
   auto nothing = [](Communicator &communicator) { communicator.barrier(); };
   EXPECT_EQ(runForked(2, 60, nothing), Statuses(2, 0));
   EXPECT_FALSE(left.isThere());
   EXPECT_FALSE(mpi.isThere());
-  EXPECT_TRUE(locked.isThere());
+  EXPECT_TRUE(used.isThere());
+  EXPECT_TRUE(open.isThere());
+  EXPECT_TRUE(mapped.isThere());
+}
+
+/// Runs `body` in a process that sees only itself in /proc, as in a container.
+/// Returns false if the system does not permit that.
+static bool runInPidNamespace(void (*body)()) {
+  constexpr int notPermitted = 77;
+  pid_t outer = fork();
+  if (outer == 0) {
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
+      _exit(notPermitted);
+    pid_t inner = fork();
+    if (inner == 0) {
+      if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          mount("proc", "/proc", "proc", 0, nullptr) != 0)
+        _exit(notPermitted);
+      body();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(inner, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  }
+  int status = 0;
+  waitpid(outer, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == notPermitted);
+  return WEXITSTATUS(status) == 0;
+}
+
+/// /dev/shm may be shared with containers whose processes are in no /proc here.
+TEST(Failure, SegmentsOfOtherContainersStay) {
+  OldSegment left("vader_segment.left."), mapped("vader_segment.mapped.");
+  left.leave();
+  mapped.map();
+  if (!runInPidNamespace(removeLeftovers))
+    GTEST_SKIP() << "namespaces are not permitted";
+  EXPECT_FALSE(left.isThere());
   EXPECT_TRUE(mapped.isThere());
 }
 
