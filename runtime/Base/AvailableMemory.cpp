@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/AvailableMemory.h"
 
-#include "runtime/Base/Failure.h"
 #include "runtime/Base/KeyedNumber.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <optional>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 using namespace meshc::runtime;
@@ -146,6 +147,49 @@ std::string meshc::runtime::describeBytes(int64_t bytes) {
   std::snprintf(number, sizeof(number), " (%.1f MiB)",
                 static_cast<double>(bytes) / (1024 * 1024));
   return text + number;
+}
+
+Failure meshc::runtime::tooLittleMemory(const std::string &action,
+                                        const MemoryFiles &files) {
+  AvailableMemory available = availableOnHost(files);
+  const AvailableMemory own = availableToProcess(files);
+  available.restrict(own.bytes, own.limit);
+  std::string left;
+  if (!available.limit.empty())
+    left = "; " + describeBytes(available.bytes) + " are left within " +
+           available.limit;
+  return Failure(ExitCode::Internal, "too little memory: cannot " + action +
+                                         left + "; raise the limit");
+}
+
+bool meshc::runtime::meansTooLittleMemory(const std::string &linkerError) {
+  auto has = [&](const char *part) {
+    return linkerError.find(part) != std::string::npos;
+  };
+  // It names the cause of some failures only.
+  const std::string unnamed = "failed to map segment from shared object";
+  return has("Cannot allocate memory") || has("cannot allocate memory") ||
+         (linkerError.size() >= unnamed.size() &&
+          linkerError.compare(linkerError.size() - unnamed.size(),
+                              unnamed.size(), unnamed) == 0);
+}
+
+std::optional<Failure>
+meshc::runtime::noRoomForStacks(const std::string &threads) {
+  pthread_attr_t attributes;
+  size_t bytes = size_t(8) << 20;
+  if (pthread_getattr_default_np(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  void *stack =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack == MAP_FAILED)
+    return tooLittleMemory("start " + threads + ", with stacks of " +
+                           describeBytes(static_cast<int64_t>(bytes)) +
+                           " (ulimit -s)");
+  munmap(stack, bytes);
+  return std::nullopt;
 }
 
 /// "the 4 ranks of this host need 8 bytes each and rank 0 another 2 bytes"

@@ -13,7 +13,10 @@
 #ifndef MESHC_RUNTIME_BASE_AVAILABLEMEMORY_H
 #define MESHC_RUNTIME_BASE_AVAILABLEMEMORY_H
 
+#include "runtime/Base/Failure.h"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +61,19 @@ struct MemoryNeed {
 /// Throws Failure(Internal) if there is too little; the message has all
 /// figures, what limits them, and how to get more.
 void checkMemory(const MemoryNeed &need, const MemoryFiles &files = {});
+
+/// The failure (Internal) of `action`, as in "map 8 bytes", which the system
+/// refused for lack of memory: with what is left, and what limits it.
+Failure tooLittleMemory(const std::string &action,
+                        const MemoryFiles &files = {});
+
+/// Whether the dynamic linker's message says that there was too little memory.
+bool meansTooLittleMemory(const std::string &linkerError);
+
+/// Why the system did not start `threads`, as in "a thread", if a stack finds
+/// no room within the limits of the process: tooLittleMemory(). Null if it
+/// does. The system has one error for this and for too many threads.
+std::optional<Failure> noRoomForStacks(const std::string &threads);
 
 /// "215323648 bytes (205.3 MiB)"
 std::string describeBytes(int64_t bytes);

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/Parallel.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/SystemLibrary.h"
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <sched.h>
 #include <string>
 #include <sys/syscall.h>
@@ -57,13 +59,14 @@ static inline void pauseCore() {
 }
 
 /// Checks whether `count` threads can be created, by creating them. Returns the
-/// error otherwise.
+/// error otherwise; throws tooLittleMemory() if it is that.
 static std::string tryThreads(int count) {
   std::mutex mutex;
   std::unique_lock<std::mutex> gate(mutex);
   std::vector<pid_t> numbers(static_cast<size_t>(count), 0);
   std::vector<std::thread> threads;
   std::string problem;
+  std::optional<Failure> lack;
   try {
     threads.reserve(numbers.size());
     for (pid_t &number : numbers)
@@ -73,6 +76,8 @@ static std::string tryThreads(int count) {
       });
   } catch (const std::system_error &error) {
     problem = error.code().message();
+    lack = noRoomForStacks("the " + std::to_string(count + 1) +
+                           " threads of a rank");
   }
   gate.unlock();
   for (std::thread &thread : threads)
@@ -84,6 +89,8 @@ static std::string tryThreads(int count) {
         break;
       usleep(100);
     }
+  if (lack)
+    throw *lack;
   return problem;
 }
 
@@ -104,8 +111,8 @@ void meshc::runtime::setThreads(int count) {
       throw Failure(ExitCode::Internal,
                     "cannot start the " + std::to_string(count) +
                         " threads of a rank: " + problem +
-                        "; give fewer by '--threads', or raise the limits of "
-                        "processes and memory (ulimit -u, ulimit -v)");
+                        "; give fewer by '--threads', or raise the limit of "
+                        "processes (ulimit -u)");
     openMp().parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
   }
   started = count;

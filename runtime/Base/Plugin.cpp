@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/Plugin.h"
 
+#include "runtime/Base/AvailableMemory.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
@@ -67,6 +69,8 @@ OpenedPlugin meshc::runtime::openPlugin(const std::string &name, int flags) {
     opened.library = dlopen(path.c_str(), flags);
     if (!opened.library)
       opened.error = dlerror();
+    if (meansTooLittleMemory(opened.error))
+      throw tooLittleMemory("open the plugin '" + path + "'");
     return opened;
   }
   return opened;

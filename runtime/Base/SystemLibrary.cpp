@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/SystemLibrary.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
 
 #include <dlfcn.h>
@@ -17,12 +18,18 @@ SystemLibrary::SystemLibrary(const std::string &name,
                              const std::string &purpose)
     : name(name), package(package),
       handle(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (!handle)
-    throw Failure(ExitCode::Device,
-                  "the library '" + name + "', needed for " + purpose +
-                      ", cannot be opened: " + dlerror() +
-                      "; install it (Debian's package '" + package +
-                      "'), or add its directory to LD_LIBRARY_PATH");
+  if (handle)
+    return;
+  const std::string why = dlerror();
+  if (meansTooLittleMemory(why))
+    throw tooLittleMemory("open the library '" + name + "', needed for " +
+                          purpose);
+  throw Failure(ExitCode::Device, "the library '" + name + "', needed for " +
+                                      purpose + ", cannot be opened: " + why +
+                                      "; install it (Debian's package '" +
+                                      package +
+                                      "'), or add its directory to "
+                                      "LD_LIBRARY_PATH");
 }
 
 void *SystemLibrary::findAddress(const char *function) const {

@@ -41,13 +41,27 @@ std::vector<std::string> exchangeNotes(Bootstrap &bootstrap,
   return texts;
 }
 
+/// What keeps a rank from the start.
+struct Trouble {
+  ExitCode code = ExitCode::Success; ///< success: nothing
+  std::string message;
+};
+
 /// Ends the start on all ranks if one of them has a problem; that one reports
 /// it.
-void checkTroubles(Bootstrap &bootstrap, const std::string &own) {
-  std::vector<std::string> troubles = exchangeNotes(bootstrap, own);
-  for (int rank = 0; rank < bootstrap.size(); ++rank)
-    if (!troubles[rank].empty())
-      throw CommunicationError(rank, troubles[rank], rank != bootstrap.rank());
+void checkTroubles(Bootstrap &bootstrap, const Trouble &own) {
+  std::vector<std::string> troubles = exchangeNotes(
+      bootstrap,
+      own.code == ExitCode::Success
+          ? ""
+          : std::to_string(static_cast<int>(own.code)) + ' ' + own.message);
+  for (int rank = 0; rank < bootstrap.size(); ++rank) {
+    const std::string &trouble = troubles[rank];
+    if (!trouble.empty())
+      throw CommunicationError(rank, trouble.substr(trouble.find(' ') + 1),
+                               rank != bootstrap.rank(),
+                               static_cast<ExitCode>(std::stoi(trouble)));
+  }
 }
 
 std::string linkTarget(const char *path) {
@@ -100,12 +114,13 @@ HostConnection meshc::runtime::connectHost(Bootstrap &bootstrap,
 
   std::optional<SharedSegment> segment;
   int seenCount = count < size ? size : 0;
-  std::string name = SharedSegment::uniqueName(), trouble;
+  std::string name = SharedSegment::uniqueName();
+  Trouble trouble;
   auto attempt = [&](auto make) {
     try {
       segment = make();
     } catch (const CommunicationError &error) {
-      trouble = error.what();
+      trouble = {error.code(), error.what()};
     }
   };
   if (self == 0) {

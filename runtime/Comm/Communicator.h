@@ -34,10 +34,11 @@ namespace meshc::runtime {
 class CommunicationError : public Failure {
 public:
   /// `rank`: the rank at fault, -1 if it is not a single one. `second`: this
-  /// rank only learned of a failure that rank `rank` reports itself.
-  CommunicationError(int rank, const std::string &message, bool second = false)
-      : Failure(ExitCode::Communication, message), faultyRank(rank),
-        toldByOther(second) {}
+  /// rank only learned of a failure that rank `rank` reports itself. `code`:
+  /// another one if the cause is not the connection.
+  CommunicationError(int rank, const std::string &message, bool second = false,
+                     ExitCode code = ExitCode::Communication)
+      : Failure(code, message), faultyRank(rank), toldByOther(second) {}
 
   int rank() const { return faultyRank; }
   /// True if another rank reports the failure: nothing to print here.

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/MpiLibrary.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Plugin.h"
 #include "runtime/Comm/Communicator.h"
+#include "runtime/Comm/World.h"
 
 #include <dlfcn.h>
 
@@ -16,6 +18,18 @@ using namespace meshc::runtime;
 namespace {
 
 constexpr const char *pluginName = "libmeshc_mpi.so";
+
+/// Open MPI crashes, or ends the program with pages of its own, where limits of
+/// the process leave too little address space. Version 4.1 takes 50 MB at the
+/// start, and maps a segment of each rank of the host.
+void checkRoomForMpi() {
+  constexpr int64_t mebi = int64_t(1) << 20;
+  const int64_t segments = int64_t(4) * findMpiLaunch().localSize;
+  const int64_t need = (64 + segments) * mebi;
+  if (availableToProcess().bytes < need)
+    throw tooLittleMemory("start MPI, which takes up to " +
+                          describeBytes(need));
+}
 
 } // namespace
 
@@ -45,6 +59,7 @@ const MeshcMpi &meshc::runtime::openMpi() {
                 ", and this program needs version " +
                 std::to_string(MESHC_MPI_PLUGIN_VERSION) +
                 "; build both from one meshc");
+  checkRoomForMpi();
   if (int error = mpi->start())
     throw CommunicationError(-1, std::string("MPI does not start: ") +
                                      mpi->describe(error));

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/SharedSegment.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Comm/Communicator.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <random>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,9 +38,18 @@ size_t slotOffset(int members, int seenCount) {
   return (end + 4095) / 4096 * 4096;
 }
 
+/// Memory that the system refuses is no failure of the connection.
+CommunicationError noRoomFor(const std::string &action) {
+  const Failure failure = tooLittleMemory(action);
+  return CommunicationError(-1, failure.what(), false, failure.code());
+}
+
 CommunicationError segmentError(const std::string &what,
                                 const std::string &name, size_t bytes,
                                 int error) {
+  if (error == ENOMEM)
+    return noRoomFor(what + " " + std::to_string(bytes) +
+                     " bytes of shared memory");
   return CommunicationError(
       -1, "cannot " + what + " " + std::to_string(bytes) +
               " bytes of shared memory '/dev/shm" + name +
@@ -50,21 +59,14 @@ CommunicationError segmentError(const std::string &what,
                                : ""));
 }
 
-/// Maps memory of `file`, or private memory if that is negative. With `locks`,
-/// the file stays open and locked as long as it is mapped, so that others see
-/// that it is in use; otherwise the caller keeps it.
-std::shared_ptr<void> mapBytes(int file, size_t bytes, bool locks = false) {
+/// Maps memory of `file`, or private memory if that is negative. The caller
+/// keeps the file.
+std::shared_ptr<void> mapBytes(int file, size_t bytes) {
   int flags = file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
   void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
   if (base == MAP_FAILED)
     return nullptr;
-  if (locks)
-    flock(file, LOCK_SH);
-  return {base, [bytes, file, locks](void *memory) {
-            munmap(memory, bytes);
-            if (locks)
-              close(file);
-          }};
+  return {base, [bytes](void *memory) { munmap(memory, bytes); }};
 }
 
 } // namespace
@@ -83,9 +85,8 @@ SharedSegment SharedSegment::inProcess(int memberCount, size_t slotBytes) {
   size_t size = bytes(memberCount, slotBytes, 0);
   std::shared_ptr<void> memory = mapBytes(-1, size);
   if (!memory)
-    throw CommunicationError(-1,
-                             "cannot map " + std::to_string(size) +
-                                 " bytes of memory: " + std::strerror(errno));
+    throw noRoomFor("map " + std::to_string(size) + " bytes of memory for " +
+                    std::to_string(memberCount) + " ranks");
   return SharedSegment(memory, memberCount, slotBytes, 0);
 }
 
@@ -101,11 +102,11 @@ SharedSegment SharedSegment::create(const std::string &name, int memberCount,
   int error = posix_fallocate(file, 0, static_cast<off_t>(size));
   std::shared_ptr<void> memory;
   if (!error) {
-    memory = mapBytes(file, size, /*locks=*/true);
+    memory = mapBytes(file, size);
     error = memory ? 0 : errno;
   }
+  close(file);
   if (error) {
-    close(file);
     unlink(name);
     throw segmentError("reserve", name, size, error);
   }
@@ -133,9 +134,8 @@ std::shared_ptr<void> SharedSegment::openBoard(const std::string &name,
     return nullptr;
   std::shared_ptr<void> memory;
   if (posix_fallocate(file, 0, static_cast<off_t>(size)) == 0)
-    memory = mapBytes(file, size, /*locks=*/true);
-  if (!memory)
-    close(file);
+    memory = mapBytes(file, size);
+  close(file);
   return memory;
 }
 

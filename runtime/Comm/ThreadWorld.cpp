@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/ThreadWorld.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Comm/Bootstrap.h"
 
 #include <condition_variable>
@@ -132,13 +133,17 @@ private:
 
   /// The threads from `rank` on could not be started.
   void recordNotStarted(int rank, const std::system_error &error) {
-    std::string message = "a run of " + std::to_string(ranks) +
-                          " ranks as threads needs " + std::to_string(ranks) +
-                          " threads, and the system gave " +
-                          std::to_string(rank) + " (" + error.code().message() +
-                          "); raise the limit (ulimit -u) or run it under "
-                          "mpirun on more hosts";
+    const std::string message =
+        "a run of " + std::to_string(ranks) + " ranks as threads needs " +
+        std::to_string(ranks) + " threads, and the system gave " +
+        std::to_string(rank) + " (" + error.code().message() +
+        "); raise the limit (ulimit -u) or run it under "
+        "mpirun on more hosts";
     try {
+      if (auto lack = noRoomForStacks("thread " + std::to_string(rank + 1) +
+                                      " of the " + std::to_string(ranks) +
+                                      " threads that are the ranks"))
+        throw *lack;
       throw Failure(ExitCode::Communication, message);
     } catch (const Failure &failure) {
       recordFailure(*shared, rank, rank, failure.what());

@@ -6,14 +6,26 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Report.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 
 #include <chrono>
 #include <new>
+#include <optional>
+#include <system_error>
 #include <thread>
 
 using namespace meshc::runtime;
+
+/// Runs out of memory itself only if there is none at all.
+static std::string describeLack() {
+  try {
+    return tooLittleMemory("hold what the run needs").what();
+  } catch (const std::bad_alloc &) {
+    return "out of memory"; // short: it takes none
+  }
+}
 
 int meshc::runtime::reportError(const std::string &program,
                                 const std::exception_ptr &error,
@@ -26,7 +38,10 @@ int meshc::runtime::reportError(const std::string &program,
     code = failure.code();
     message = failure.what();
   } catch (const std::bad_alloc &) {
-    message = "out of memory";
+    message = describeLack();
+  } catch (const std::system_error &failure) {
+    std::optional<Failure> lack = noRoomForStacks("a thread");
+    message = lack ? lack->what() : failure.what();
   } catch (const std::exception &other) {
     message = other.what();
   } catch (...) {

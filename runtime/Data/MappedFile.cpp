@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/MappedFile.h"
 
+#include "runtime/Base/AvailableMemory.h"
+
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -99,6 +101,9 @@ MappedFile::MappedFile(std::string path, ExitCode code, const char *kind)
   if (address == MAP_FAILED) {
     int error = errno;
     ::close(descriptor);
+    if (error == ENOMEM)
+      throw tooLittleMemory("map the " + describeBytes(status.st_size) +
+                            " of " + kind + " '" + name + "'");
     throw failure(std::string("cannot be mapped: ") + std::strerror(error));
   }
   begin = static_cast<const uint8_t *>(address);

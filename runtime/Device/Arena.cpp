@@ -7,11 +7,8 @@
 #include "runtime/Device/Arena.h"
 
 #include "runtime/Base/AvailableMemory.h"
-#include "runtime/Base/Failure.h"
 
-#include <cerrno>
 #include <cstring>
-#include <string>
 #include <sys/mman.h>
 
 using namespace meshc::runtime;
@@ -24,10 +21,7 @@ Arena::Arena(int64_t size) : base(nullptr), length(size) {
       mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
-    throw Failure(ExitCode::Internal,
-                  "cannot map an arena of " + describeBytes(size) + ": " +
-                      std::strerror(errno) +
-                      "; compile for a larger mesh or a smaller batch");
+    throw tooLittleMemory("map an arena of " + describeBytes(size));
   madvise(address, static_cast<size_t>(size), MADV_HUGEPAGE);
   base = static_cast<char *>(address);
   std::memset(base, 0, static_cast<size_t>(size));

@@ -52,6 +52,27 @@ expect 1 "^m: error: too little memory: the 2 ranks .* each and rank 0 another 1
   bash -c 'ulimit -v 600000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1 \
   --save-every 1 --checkpoint c
 
+# Too little address space for libraries, threads, files or MPI is too little
+# memory, whichever of them meets the limit.
+"$meshc" model.mesh --mesh d=2 --layout batch:d -o two
+runs=0
+starved() { # LIMITS COMMAND...: until one limit is enough
+  local limits=$1 limit code
+  shift
+  for limit in $limits; do
+    code=0
+    "$@" bash -c "ulimit -v $limit; exec ./two train $data --steps 1 --threads 1 --quiet" >output.txt 2>&1 </dev/null || code=$?
+    [ $code != 0 ] || return 0
+    [ $code = 1 ] && grep -q "^m: error: .*too little memory: cannot .*; [0-9]* bytes .*are left within RLIMIT_AS" output.txt ||
+      { cat output.txt >&2; fail "'$*' with ulimit -v $limit ended with $code"; }
+    runs=$((runs + 1))
+  done
+  fail "'$*' never starts"
+}
+starved "$(seq 10000 10000 400000)"
+[ $runs -gt 4 ] || fail "only $runs limits were too low"
+! has_mpi || starved "$(seq 20000 30000 600000)" mpirun -n 2
+
 # No processor of today has all of bdver4: the error names the first that is
 # missing, and 'info' needs none.
 "$meshc" model.mesh -o alien --march=bdver4

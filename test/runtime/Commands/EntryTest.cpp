@@ -188,8 +188,9 @@ TEST(Entry, threadsThatDoNotStartAreAnError) {
                   line("1x1") + " train --quiet --steps 2 --threads 7" + data +
                   "'"),
               1,
-              "line: error: cannot start the 7 threads of a rank: Resource "
-              "temporarily unavailable; ");
+              "line: error: too little memory: cannot start the 7 threads of a "
+              "rank, with stacks of 16384000000 bytes (15625.0 MiB) (ulimit "
+              "-s); ");
 }
 
 TEST(Entry, stopsAtALossThatIsNotANumber) {
