@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Attention/AttentionEntry.h"
 
-#include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/Element.h"
+#include "runtime/Blas/InstructionSet.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,11 +16,9 @@
 using namespace meshc::runtime;
 
 const RowLoops &meshc::runtime::rowLoops() {
-  static const RowLoops &chosen =
-      usesAvx512() ? avx512RowLoops()
-      : hasProcessorFeature("avx2") && hasProcessorFeature("fma")
-          ? avx2RowLoops()
-          : plainRowLoops();
+  static const RowLoops &chosen = usesAvx512() ? avx512RowLoops()
+                                  : usesAvx2() ? avx2RowLoops()
+                                               : plainRowLoops();
   return chosen;
 }
 

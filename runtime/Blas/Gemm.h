@@ -58,10 +58,6 @@ struct GemmImplementation {
   extern const GemmImplementation symbol##Implementation;
 #include "meshc/Products.def"
 
-/// Whether products use AVX-512: the processor has it, and DNNL_MAX_CPU_ISA
-/// does not forbid it.
-bool usesAvx512();
-
 /// Throws Failure(Usage) if the environment variable MESHC_GEMM, which forces
 /// an implementation for tests and measurements, has an unknown name; a program
 /// asks once before its first product.

@@ -43,6 +43,7 @@ MESHC_FORWARD(dnnl_status_t, dnnl_engine_create,
 MESHC_FORWARD(dnnl_status_t, dnnl_engine_destroy, (dnnl_engine_t engine),
               (engine))
 MESHC_FORWARD(dnnl_cpu_isa_t, dnnl_get_effective_cpu_isa, (), ())
+MESHC_FORWARD(const dnnl_version_t *, dnnl_version, (), ())
 MESHC_FORWARD(dnnl_status_t, dnnl_matmul_desc_init,
               (dnnl_matmul_desc_t * matmulDesc,
                const dnnl_memory_desc_t *srcDesc,

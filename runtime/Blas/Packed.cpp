@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
-#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Blas/PackedProduct.h"
 #include "runtime/Blas/ThinAvx2.h"
 
@@ -246,23 +246,16 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
   return kernel;
 }
 
-static bool hasInstructions() {
-  static const bool hasThem =
-      hasProcessorFeature("avx2") && hasProcessorFeature("fma");
-  return hasThem;
-}
-
 static bool runPacked(const MeshcGemm &gemm, const void *a, const void *b,
                       void *c, const GemmScratch &scratch) {
-  return hasInstructions() &&
-         runPackedProduct(avx2Kernel(), gemm, a, b, static_cast<float *>(c),
-                          scratch);
+  return usesAvx2() && runPackedProduct(avx2Kernel(), gemm, a, b,
+                                        static_cast<float *>(c), scratch);
 }
 
 /// Large products, and those of a thin matrix that the kernel reads without
 /// packing. For others, packing takes too large a share.
 static bool suitsPacked(const MeshcGemm &gemm) {
-  if (!hasInstructions() || usesAvx512())
+  if (!usesAvx2() || usesAvx512())
     return false;
   bool isLarge =
       std::min(gemm.m, gemm.n) >= 128 && std::max(gemm.m, gemm.n) >= 256;

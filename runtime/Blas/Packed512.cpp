@@ -11,18 +11,10 @@
 /// Packed512Kernel.cpp, which alone is compiled for AVX-512.
 ///
 //===----------------------------------------------------------------------===//
-#include "runtime/Base/ProcessorFeatures.h"
-#include "runtime/Blas/OneDnn.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Blas/PackedProduct.h"
 
 using namespace meshc::runtime;
-
-bool meshc::runtime::usesAvx512() {
-  static const bool uses = hasProcessorFeature("avx512f") &&
-                           hasProcessorFeature("avx512dq") &&
-                           oneDnnUses(dnnl_cpu_isa_avx512_core);
-  return uses;
-}
 
 static bool suitsPacked512(const MeshcGemm &) { return usesAvx512(); }
 

@@ -16,24 +16,20 @@
 #include "runtime/Base/Parallel.h"
 #include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/Element.h"
-#include "runtime/Blas/OneDnn.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Blas/PackedProduct.h"
 
 #include <algorithm>
 
 using namespace meshc::runtime;
 
-/// The kernel for bf16, or null. Intel's processors start one multiplication of
-/// pairs where they start four multiplications of f32: conversion is faster.
+/// The kernel for bf16, or null.
 static const PackedKernel *findKernel() {
   static const PackedKernel *const kernel = []() -> const PackedKernel * {
     if (!usesAvx512() || !hasProcessorFeature("avx512bw") ||
         !hasProcessorFeature("avx512vl"))
       return nullptr;
-    bool usesPairs = oneDnnUses(dnnl_cpu_isa_avx512_core_bf16) &&
-                     hasProcessorFeature("avx512bf16") &&
-                     !__builtin_cpu_is("intel");
-    return usesPairs ? &avx512Bf16Kernel() : &avx512WidenedKernel();
+    return usesBf16Pairs() ? &avx512Bf16Kernel() : &avx512WidenedKernel();
   }();
   return kernel;
 }

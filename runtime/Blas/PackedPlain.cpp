@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
-#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Blas/PackedProduct.h"
 
 #include <algorithm>
@@ -85,10 +85,8 @@ const PackedKernel &meshc::runtime::plainKernel() {
 }
 
 const PackedKernel &meshc::runtime::f32Kernel() {
-  static const PackedKernel &chosen =
-      usesAvx512() ? avx512Kernel()
-      : hasProcessorFeature("avx2") && hasProcessorFeature("fma")
-          ? avx2Kernel()
-          : plainKernel();
+  static const PackedKernel &chosen = usesAvx512() ? avx512Kernel()
+                                      : usesAvx2() ? avx2Kernel()
+                                                   : plainKernel();
   return chosen;
 }

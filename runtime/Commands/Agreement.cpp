@@ -6,13 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Agreement.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Data/Dataset.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <functional>
@@ -28,6 +32,7 @@ namespace {
 struct Values {
   std::map<std::string, std::vector<int>> ranks;
   std::map<std::string, std::string> shown;
+  std::string remedy;
 };
 
 /// The values of all ranks, in the order in which names first appeared.
@@ -42,6 +47,7 @@ struct Holdings {
     values.ranks[entry.value].push_back(rank);
     values.shown.emplace(entry.value,
                          entry.shown.empty() ? entry.value : entry.shown);
+    values.remedy = entry.remedy;
   }
 
   /// Gives the ranks that did not list a name the value "not given".
@@ -175,7 +181,8 @@ std::string take(const char *&at) {
 std::string pack(const std::vector<Agreed> &entries) {
   std::string bytes;
   for (const Agreed &entry : entries)
-    for (const std::string *text : {&entry.name, &entry.value, &entry.shown})
+    for (const std::string *text :
+         {&entry.name, &entry.value, &entry.shown, &entry.remedy})
       append(bytes, *text);
   return bytes;
 }
@@ -213,16 +220,20 @@ std::string describe(const std::string &name, const Values &values) {
 
 std::string compare(Holdings &holdings, int rankCount) {
   holdings.complete(rankCount);
-  std::string text;
+  std::string text, remedies;
   for (const std::string &name : holdings.names) {
     const Values &values = holdings.byName.at(name);
-    if (values.ranks.size() > 1)
-      text += (text.empty() ? "" : "; ") + describe(name, values);
+    if (values.ranks.size() <= 1)
+      continue;
+    text += (text.empty() ? "" : "; ") + describe(name, values);
+    const std::string remedy =
+        values.remedy.empty()
+            ? "start all ranks with the same program, options and data"
+            : values.remedy;
+    if (remedies.find(remedy) == std::string::npos)
+      remedies += "; " + remedy;
   }
-  return text.empty() ? text
-                      : "the ranks disagree: " + text +
-                            "; start all ranks with the same program, options "
-                            "and data";
+  return text.empty() ? text : "the ranks disagree: " + text + remedies;
 }
 
 } // namespace
@@ -240,6 +251,7 @@ std::string meshc::runtime::findDisagreement(Communicator &communicator,
                           entry.name = take(at);
                           entry.value = take(at);
                           entry.shown = take(at);
+                          entry.remedy = take(at);
                           holdings.add(rank, entry);
                         }
                       });
@@ -272,6 +284,41 @@ Agreed meshc::runtime::agreedProgram(const std::string &modelName) {
   return {"the program", value,
           "'" + std::string(program_invocation_name) + "' (model '" +
               modelName + "', hash " + value + ")"};
+}
+
+std::vector<Agreed> meshc::runtime::agreedArithmetic() {
+  const std::string instructions = describeInstructions();
+  std::vector<Agreed> entries = {
+      {"the instruction set of products", instructions,
+       "'" + instructions + "' (" + describeProcessor() + ")",
+       "set DNNL_MAX_CPU_ISA on all ranks to the least of them, as in "
+       "'DNNL_MAX_CPU_ISA=AVX2': other instructions round differently, so that "
+       "what all ranks hold would drift apart"},
+      {"the version of libraries",
+       describeLibraries(),
+       {},
+       "run all ranks with the same libraries: others may round differently"}};
+  const char *variable = std::getenv("MESHC_GEMM");
+  const std::string forced = variable ? variable : "";
+  if (!forced.empty())
+    entries.push_back({"MESHC_GEMM", "'" + forced + "'", {}});
+  // oneDNN's primitives choose their blocks by the size of this cache. They
+  // compute f16 on processors that have it, and what they are forced to.
+  if (forced == "matmul" || hasProcessorFeature("avx512fp16"))
+    entries.push_back({"the second-level cache",
+                       describeBytes(sysconf(_SC_LEVEL2_CACHE_SIZE)),
+                       {},
+                       "use hosts with one kind of processor"});
+  return entries;
+}
+
+std::vector<Agreed> meshc::runtime::agreedGpu(const std::string &kind) {
+  return {{"the GPU",
+           "'" + kind + "'",
+           {},
+           "run all ranks on GPUs of one kind, as CUDA_VISIBLE_DEVICES can "
+           "select them: others may round differently, so that what all ranks "
+           "hold would drift apart"}};
 }
 
 std::vector<Agreed> meshc::runtime::agreedData(const std::string &option,

@@ -30,6 +30,9 @@ struct Agreed {
   std::string name;  ///< as messages call it: "'--steps'", "the program"
   std::string value; ///< what is compared
   std::string shown; ///< the value as messages show it; empty: `value`
+  /// How to make the values equal; empty: by the same program, options and
+  /// data.
+  std::string remedy = {};
 };
 
 /// Compares what each rank holds; all ranks call it. Returns the same text on
@@ -47,6 +50,13 @@ bool agreeOn(Communicator &communicator, const std::string &program,
 
 /// The executable of this process, identified by the hash of its file.
 Agreed agreedProgram(const std::string &modelName);
+
+/// On which instructions and libraries the bits of a rank's products depend, on
+/// the host. Throws Failure(Device) if oneDNN cannot be opened.
+std::vector<Agreed> agreedArithmetic();
+
+/// The same on GPUs: of which kind the rank's is (Device::gpuKind).
+std::vector<Agreed> agreedGpu(const std::string &kind);
 
 /// The contents of each file of `data`, identified by size and samples, and
 /// what of a corpus an input receives. `option`: "--data" or "--eval-data".

@@ -50,6 +50,7 @@ void CudaDevice::open(const DeviceOptions &options) {
   MeshcCudaGpu found = {};
   checkCuda(cuda.describe(place.gpu, &found), "describe a GPU");
   gpuName = found.name;
+  kindOfGpu = gpuName + " (sm_" + std::to_string(found.chip) + ")";
   const MeshcImage *image = nullptr; // not every program has kernels
   if (rank.program->kernelCount > 0)
     image = &chooseImage(*rank.program, found.chip);

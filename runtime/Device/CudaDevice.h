@@ -66,6 +66,7 @@ public:
   void write(const MeshcTensor &tensor,
              const std::function<void(char *)> &fill) override;
   void synchronize() override;
+  std::string gpuKind() const override { return kindOfGpu; }
   std::vector<MemoryUse> memoryUse() const override;
 
   /// A rank's use of GPU memory for the program, as far as it is known without
@@ -131,7 +132,7 @@ private:
   MeshcCudaRounding rounding; ///< of f32 factors
   bool epilogues;
   double timeoutSeconds;
-  std::string gpuName;
+  std::string gpuName, kindOfGpu;
   std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
   void *ownArena = nullptr;    ///< the arena, unless collectives own it
   char *coordMemory = nullptr; ///< of the GPU: the rank's coordinates

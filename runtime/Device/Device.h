@@ -157,6 +157,9 @@ public:
   virtual std::optional<double> communicationTime() const {
     return std::nullopt;
   }
+  /// The kind of GPU, as in "NVIDIA H100 (sm_90)", on which the bits of
+  /// products depend; empty on the host.
+  virtual std::string gpuKind() const { return ""; }
   /// This rank's uses of the device's own memory; empty on the host.
   virtual std::vector<MemoryUse> memoryUse() const = 0;
 

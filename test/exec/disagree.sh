@@ -36,6 +36,7 @@ differ() {
   kinds=$((kinds + 1))
 }
 one="$train one.txt"
+one_loud="train --threads 1 --data one.txt --steps 3"
 steps="--steps 3 --log log.txt"
 differ "the program is './a' \(model 'm', hash [0-9a-f]+\)" "./a $one $steps" "./b $one $steps"
 differ "'--steps' is '3'" "./a $one --steps 3" "./a $one --steps 4"
@@ -66,11 +67,17 @@ differ "'--trace' is given" "./a $one $steps --trace t.json" "./a $one $steps"
 differ "'--trace-steps' is '1'" "./a $one $steps --trace t.json --trace-steps 1" "./a $one $steps --trace t.json --trace-steps 2"
 differ "the command is 'train'" "./a $one $steps" "./a eval --threads 1 --data one.txt --checkpoint four.safetensors"
 differ "MESHC_GEMM is 'reference'" "-x MESHC_GEMM=reference ./a $one $steps" "./a $one $steps"
+differ "the instruction set of products is '[^']*oneDNN: [A-Z0-9_]+\)' \([^)]+.*\)" \
+  "./a $one $steps" "-x DNNL_MAX_CPU_ISA=SSE41 ./a $one $steps"
+grep -q "; set DNNL_MAX_CPU_ISA on all ranks to the least of them" output.txt || { cat output.txt >&2; fail "no remedy"; }
 differ "the checkpoint is 'four.safetensors' .*" \
   "./a eval --threads 1 --data one.txt --checkpoint four.safetensors" \
   "./a eval --threads 1 --data one.txt --checkpoint six.safetensors"
 
-# What may differ: the location of files, and options that only rank 0 uses.
+# What may differ: the location of files, options that only rank 0 uses, and
+# variables that have no effect.
+expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 -x DNNL_MAX_CPU_ISA=SSE41 ./a $one_loud : -n 1 -x DNNL_MAX_CPU_ISA=SSE41 ./a $one_loud
+expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 -x DNNL_MAX_CPU_ISA=ALL -x MESHC_GEMM= ./a $one_loud : -n 1 ./a $one_loud
 cp one.txt elsewhere.txt
 cp four.safetensors elsewhere.safetensors
 expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 ./a train --threads 1 --data one.txt --steps 9 --resume four.safetensors \

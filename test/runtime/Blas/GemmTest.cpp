@@ -10,6 +10,7 @@
 #include "runtime/Base/Parallel.h"
 #include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/Element.h"
+#include "runtime/Blas/InstructionSet.h"
 #include "runtime/Blas/PackedProduct.h"
 
 #include <cmath>

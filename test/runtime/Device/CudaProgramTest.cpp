@@ -210,6 +210,20 @@ TEST(CudaProgram, endsWhereARankFails) {
   }
 }
 
+/// Other chips may choose other algorithms, which round differently.
+TEST(CudaProgram, wantsGpusOfOneKind) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  Outcome outcome =
+      run("env FAKE_CUDA_OTHER_GPU=2 " + fake(4, 1) + line("cuda_2x2") +
+          " train --quiet --steps 3 --checkpoint " + file + data);
+  expectError(outcome, 10,
+              "line: error: the ranks disagree: the GPU is 'fake (sm_90)' on "
+              "ranks 0, 1, 3 and 'other (sm_90)' on rank 2; run all ranks on "
+              "GPUs of one kind");
+  EXPECT_NE(access(file.c_str(), F_OK), 0);
+}
+
 /// Errors that NCCL reports late, and operations that it never finishes.
 TEST(CudaProgram, namesTheCollectiveThatFails) {
   Folder folder;

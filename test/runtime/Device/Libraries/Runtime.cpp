@@ -177,7 +177,8 @@ cudaError_t cudaGetDeviceCount(int *count) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int gpu) {
   *properties = {};
-  std::strcpy(properties->name, "fake");
+  std::strcpy(properties->name,
+              gpu == setting("FAKE_CUDA_OTHER_GPU", -1) ? "other" : "fake");
   const int chip = static_cast<int>(setting("FAKE_CUDA_CHIP", 90));
   properties->major = chip / 10;
   properties->minor = chip % 10;
