@@ -15,23 +15,9 @@
 
 using namespace meshc::runtime;
 
-namespace {
-
-/// The number in an environment variable; `absent` if it is not set.
-int environmentNumber(const char *name, int absent) {
-  const char *text = std::getenv(name);
-  if (!text)
-    return absent;
-  char *end = nullptr;
-  long value = std::strtol(text, &end, 10);
-  return end == text || *end || value < 0 ? absent : static_cast<int>(value);
-}
-
-Failure usage(const std::string &message) {
+static Failure usage(const std::string &message) {
   return Failure(ExitCode::Usage, message);
 }
-
-} // namespace
 
 World::~World() = default;
 
@@ -49,29 +35,6 @@ meshc::runtime::parseCommunicatorKind(const std::string &name) {
               "'; expected 'auto', 'threads', 'shm' or 'mpi'");
 }
 
-MpiLaunch meshc::runtime::findMpiLaunch() {
-  struct Names {
-    const char *rank, *size;
-  };
-  constexpr Names launchers[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-      {"PMI_RANK", "PMI_SIZE"},
-      {"PMIX_RANK", "PMIX_SIZE"}};
-  MpiLaunch launch;
-  for (const Names &names : launchers) {
-    int rank = environmentNumber(names.rank, -1);
-    if (rank < 0)
-      continue;
-    launch.launched = true;
-    launch.rank = rank;
-    launch.size = environmentNumber(names.size, 0);
-    launch.localRank = environmentNumber("OMPI_COMM_WORLD_LOCAL_RANK", -1);
-    launch.localSize = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE", 0);
-    return launch;
-  }
-  return launch;
-}
-
 WorldOptions meshc::runtime::withEnvironment(WorldOptions options) {
   const char *text = std::getenv("MESHC_TIMEOUT");
   if (!text)
@@ -87,6 +50,11 @@ WorldOptions meshc::runtime::withEnvironment(WorldOptions options) {
 
 std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
   MpiLaunch launch = findMpiLaunch();
+  if (!launch.obstacle.empty()) {
+    if (options.kind != CommunicatorKind::Threads)
+      throw CommunicationError(0, launch.obstacle, launch.rank != 0);
+    launch = MpiLaunch(); // a run of its own
+  }
   if (options.ranks < 0)
     throw usage("'--ranks' is " + std::to_string(options.ranks) +
                 "; expected 1 or more");

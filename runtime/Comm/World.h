@@ -48,16 +48,21 @@ struct WorldOptions {
   double timeoutSeconds = 60;
 };
 
-/// What mpirun (or another launcher that speaks PMI) says about this process; a
-/// single process with rank 0 if no launcher started it. For messages before a
-/// world is open, so that only one process prints them.
+/// What mpirun or another launcher says about this process; a single process
+/// with rank 0 if no launcher started it, or a single one that MPI cannot ask.
+/// For messages before a world is open, so that only one process prints them.
 struct MpiLaunch {
   bool launched = false; ///< by an MPI launcher
   int rank = 0;
   int size = 1; ///< 0 if the launcher does not say
   /// This process's number among those of its host, and how many they are; -1
-  /// and 0 if the launcher is not Open MPI's.
+  /// and 0 if the launcher does not say.
   int localRank = -1, localSize = 0;
+  /// Cores of this host that Slurm gave to the job; 0: not started by Slurm.
+  int coresOfJob = 0;
+  /// Why the launched processes cannot find one another, and the remedy. Each
+  /// would be a run of its own. Empty if they can.
+  std::string obstacle;
 };
 MpiLaunch findMpiLaunch();
 
@@ -106,7 +111,8 @@ public:
 
 /// Opens the world that `options` and the environment (mpirun) ask for. Throws
 /// Failure (Usage) for options that contradict each other, and Failure
-/// (Communication) where MPI is needed and cannot be had.
+/// (Communication) where MPI is needed and cannot be had, or cannot connect the
+/// processes that a launcher started.
 std::unique_ptr<World> openWorld(const WorldOptions &options);
 
 } // namespace meshc::runtime

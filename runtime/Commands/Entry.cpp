@@ -108,16 +108,17 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
 }
 
 /// Threads of each rank if the command line does not say: the cores divided by
-/// the ranks on this host. If mpirun bound each process to cores, those.
-static int defaultThreads(bool asThreads, int ranks) {
-  int cores = availableCores(), local = ranks;
-  if (!asThreads && readNumber("OMPI_COMM_WORLD_LOCAL_SIZE") > 0)
-    local = readNumber("OMPI_COMM_WORLD_LOCAL_SIZE");
-  if (!asThreads && readNumber("OMPI_MCA_orte_bound_at_launch")) {
-    int all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    return std::max(1, std::min(cores, all / local));
-  }
-  return std::max(1, cores / local);
+/// the ranks on this host. If mpirun or Slurm bound each process to cores,
+/// those.
+static int defaultThreads(bool asThreads, int ranks, const MpiLaunch &launch) {
+  int cores = availableCores(), all = 0;
+  if (!asThreads && launch.localSize > 0)
+    ranks = launch.localSize;
+  if (!asThreads && launch.coresOfJob)
+    all = launch.coresOfJob;
+  else if (!asThreads && readNumber("OMPI_MCA_orte_bound_at_launch"))
+    all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return std::max(1, all ? std::min(cores, all / ranks) : cores / ranks);
 }
 
 /// How a corpus is read, and what of it is not, as a line; empty if there is no
@@ -192,12 +193,10 @@ static void printMemory(const MeshcProgram &program, const Options &options,
 /// arenas, and copies of the state.
 static MemoryNeed plannedNeed(const MeshcProgram &program,
                               const Options &options, const World &world,
-                              bool hasRankZero) {
+                              const MpiLaunch &launch) {
   std::string kind = world.kind();
   int64_t ranks = world.size();
-  int64_t ranksOnHost =
-      kind == "mpi" ? std::max(1, readNumber("OMPI_COMM_WORLD_LOCAL_SIZE"))
-                    : ranks;
+  int64_t ranksOnHost = kind == "mpi" ? std::max(1, launch.localSize) : ranks;
   MemoryNeed need = {program.target == MESHC_HOST ? program.arenaBytes : 0,
                      kind == "threads" ? ranks : 1, ranksOnHost};
   if (options.skipNonFinite) {
@@ -206,7 +205,7 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
     need.savings.push_back("leave out '--on-nonfinite skip', which takes " +
                            describeBytes(bytes) + " per rank");
   }
-  if (hasRankZero && savesInBackground(options)) {
+  if (launch.rank == 0 && savesInBackground(options)) {
     need.bytesOfRankZero = stateCopyBytes(program);
     need.savings.push_back("give '--save sync'");
   }
@@ -234,9 +233,11 @@ static std::vector<Agreed> listAgreed(const MeshcProgram &program,
                                       const Options &options, int threads) {
   std::vector<Agreed> agreed = options.agreed;
   agreed.insert(agreed.begin(), agreedProgram(program.name));
-  agreed.push_back({"'--threads'", std::to_string(threads), {}});
-  if (const char *gemm = std::getenv("MESHC_GEMM"))
-    agreed.push_back({"MESHC_GEMM", std::string("'") + gemm + "'", {}});
+  agreed.push_back(
+      {"'--threads'", std::to_string(threads), {}, "give '--threads'"});
+  if (program.target == MESHC_HOST)
+    for (Agreed &entry : agreedArithmetic())
+      agreed.push_back(std::move(entry));
   return agreed;
 }
 
@@ -315,6 +316,12 @@ static void runRank(Run &run, Communicator &communicator) {
   ++run.ranksHere;
   Session session(run.program, communicator, run.threads, run.device);
   ExitCode result = ExitCode::Success;
+  const std::string gpu = session.device().gpuKind();
+  if (!gpu.empty() &&
+      !agreeOn(communicator, run.program.name, agreedGpu(gpu))) {
+    run.code = static_cast<int>(ExitCode::Disagreement);
+    return;
+  }
   if (run.options.command == Command::Train)
     result = train(session, run.options, *run.files.data,
                    run.files.evalData ? &*run.files.evalData : nullptr);
@@ -329,12 +336,13 @@ static void runRank(Run &run, Communicator &communicator) {
 }
 
 static int runRanks(const MeshcProgram &program, const Options &options,
-                    const DeviceOptions &device, World &world, bool speaks,
-                    int threads) {
+                    const DeviceOptions &device, World &world,
+                    const MpiLaunch &launch, int threads) {
+  const bool speaks = launch.rank == 0;
   std::shared_ptr<Run> run(
       new Run{program, options, device, threads, speaks,
               listAgreed(program, options, threads),
-              plannedNeed(program, options, world, speaks)});
+              plannedNeed(program, options, world, launch)});
   run->problem = prepare(program, options, device, speaks, run->files);
   if (!run->problem && speaks && !options.quiet && run->files.data)
     printStart(program, world, run->files, threads);
@@ -372,7 +380,8 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     int threads =
         options.threads
             ? options.threads
-            : defaultThreads(asThreads, static_cast<int>(meshSize(program)));
+            : defaultThreads(asThreads, static_cast<int>(meshSize(program)),
+                             launch);
     wanted.threadsPerRank = threads;
     wanted = withEnvironment(wanted);
     DeviceOptions device;
@@ -387,7 +396,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     world = openWorld(wanted);
     checkRanks(program, world->size(), !asThreads);
     code = static_cast<int>(
-        runRanks(program, options, device, *world, speaks, threads));
+        runRanks(program, options, device, *world, launch, threads));
   } catch (const RankFailure &failure) {
     orderly = false;
     std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";
@@ -434,6 +443,14 @@ static int runCommand(const MeshcProgram &program, int argc, char **argv) {
   } catch (...) {
     return reportEarlyError(program.name, std::current_exception(),
                             launch.rank);
+  }
+  if (runsModel(options) && !launch.obstacle.empty()) {
+    if (options.communicator != "threads") // all processes know, and one tells
+      return reportError(program.name,
+                         std::make_exception_ptr(
+                             Failure(ExitCode::Communication, launch.obstacle)),
+                         "", launch.rank != 0);
+    launch = MpiLaunch(); // each is a run of its own
   }
   if (runsModel(options))
     return runWorld(program, options, launch);

@@ -20,11 +20,27 @@ namespace {
 class WorldChoice : public testing::Test {
 protected:
   void SetUp() override {
-    for (const char *name :
-         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-          "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-          "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMIX_SIZE", "MESHC_TIMEOUT",
-          "MESHC_PLUGIN_PATH"})
+    for (const char *name : {"OMPI_COMM_WORLD_RANK",
+                             "OMPI_COMM_WORLD_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE",
+                             "PMI_RANK",
+                             "PMI_SIZE",
+                             "PMIX_RANK",
+                             "PMIX_SIZE",
+                             "MESHC_TIMEOUT",
+                             "MESHC_PLUGIN_PATH",
+                             "FLUX_TASK_RANK",
+                             "FLUX_JOB_SIZE",
+                             "PALS_RANKID",
+                             "MV2_COMM_WORLD_RANK",
+                             "MV2_COMM_WORLD_SIZE",
+                             "SLURM_PROCID",
+                             "SLURM_STEP_NUM_TASKS",
+                             "SLURM_STEP_TASKS_PER_NODE",
+                             "SLURM_LOCALID",
+                             "SLURM_NODEID",
+                             "SLURM_CPUS_ON_NODE"})
       unsetenv(name);
   }
   void launch(const char *rank, const char *size) {
@@ -115,6 +131,86 @@ TEST_F(WorldChoice, LaunchersAreKnown) {
   setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
   EXPECT_EQ(findMpiLaunch().localRank, 1);
   EXPECT_EQ(findMpiLaunch().localSize, 2);
+}
+
+/// As srun sets them for one of four tasks on two nodes.
+void setSlurm() {
+  setenv("SLURM_PROCID", "3", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "2(x1),2", 1);
+  setenv("SLURM_NODEID", "1", 1);
+  setenv("SLURM_LOCALID", "1", 1);
+  setenv("SLURM_CPUS_ON_NODE", "8", 1);
+}
+
+TEST_F(WorldChoice, SlurmSaysWhatPmixDoesNot) {
+  setSlurm();
+  setenv("PMIX_RANK", "3", 1);
+  MpiLaunch launch = findMpiLaunch();
+  EXPECT_TRUE(launch.launched);
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 4);
+  EXPECT_EQ(launch.localRank, 1);
+  EXPECT_EQ(launch.localSize, 2);
+  EXPECT_EQ(launch.coresOfJob, 8);
+  EXPECT_EQ(launch.obstacle, "");
+  // mpirun in a job: Slurm's variables are those of mpirun's own daemons.
+  setenv("OMPI_COMM_WORLD_RANK", "5", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "8", 1);
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
+  launch = findMpiLaunch();
+  EXPECT_EQ(launch.rank, 5);
+  EXPECT_EQ(launch.size, 8);
+  EXPECT_EQ(launch.localSize, 1);
+  EXPECT_EQ(launch.coresOfJob, 0);
+}
+
+TEST_F(WorldChoice, TasksThatCannotMeetAreRefused) {
+  setSlurm();
+  const std::string end = ", through which Open MPI connects them: each would "
+                          "be a run of its own; start them with 'srun "
+                          "--mpi=pmix', or give '--comm threads' if each shall "
+                          "be a run of its own";
+  EXPECT_EQ(findMpiLaunch().rank, 3);
+  EXPECT_EQ(messageOf({}), "srun started 4 processes without PMIx" + end);
+  setenv("PMI_RANK", "3", 1);
+  EXPECT_EQ(messageOf({}),
+            "srun started 4 processes with PMI and without PMIx" + end);
+  WorldOptions threads;
+  threads.kind = CommunicatorKind::Threads;
+  threads.ranks = 2;
+  EXPECT_EQ(openWorld(threads)->size(), 2);
+}
+
+TEST_F(WorldChoice, ASingleTaskIsARunOfThreads) {
+  setSlurm();
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+  EXPECT_FALSE(findMpiLaunch().launched);
+  EXPECT_STREQ(openWorld({})->kind(), "threads");
+  // A batch script has a rank, though it is no step.
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  setenv("SLURM_NTASKS", "4", 1);
+  EXPECT_FALSE(findMpiLaunch().launched);
+}
+
+TEST_F(WorldChoice, OtherLaunchersAreNamed) {
+  setenv("PMI_RANK", "1", 1);
+  setenv("PMI_SIZE", "2", 1);
+  std::string message = messageOf({});
+  EXPECT_NE(message.find("MPICH's launcher started 2 processes with PMI"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("'mpirun.openmpi'"), std::string::npos);
+  setenv("PALS_RANKID", "1", 1);
+  EXPECT_NE(messageOf({}).find("start them with 'mpiexec --pmi=pmix'"),
+            std::string::npos);
+  // Open MPI connects processes through Flux's interface.
+  setenv("FLUX_TASK_RANK", "1", 1);
+  setenv("FLUX_JOB_SIZE", "2", 1);
+  EXPECT_EQ(findMpiLaunch().obstacle, "");
+  EXPECT_TRUE(findMpiLaunch().launched);
 }
 
 TEST_F(WorldChoice, TimeoutComesFromTheEnvironment) {
