@@ -8,6 +8,7 @@
 
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Monitor/OutputFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,11 +25,7 @@ Log::Log(const std::string &path, std::optional<int64_t> resumeAt)
     : path(path) {
   if (path.empty())
     return;
-  file = std::fopen(path.c_str(), resumeAt ? "a+e" : "we");
-  if (!file)
-    throw Failure(ExitCode::Usage,
-                  "log file '" + path +
-                      "' cannot be opened: " + std::strerror(errno));
+  file = openOutputFile(path, "log file", /*appends=*/resumeAt.has_value());
   line.reserve(512);
   if (resumeAt)
     cutAfter(*resumeAt);

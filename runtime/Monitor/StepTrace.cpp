@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Monitor/StepTrace.h"
 
-#include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Monitor/OutputFile.h"
 #include "runtime/Monitor/TraceEvents.h"
 
 #include <algorithm>
@@ -26,13 +26,8 @@ StepTrace::StepTrace(Session &session, const std::string &path, int64_t steps,
       costs(session.program(), "train_step"), path(path),
       first(done + std::clamp<int64_t>(total - done - steps, 0, warmUpSteps)),
       last(std::min(total, first + steps)) {
-  if (!session.speaks())
-    return;
-  file = std::fopen(path.c_str(), "we");
-  if (!file)
-    throw Failure(ExitCode::Usage,
-                  "trace file '" + path +
-                      "' cannot be opened: " + std::strerror(errno));
+  if (session.speaks())
+    file = openOutputFile(path, "trace file");
 }
 
 StepTrace::~StepTrace() {

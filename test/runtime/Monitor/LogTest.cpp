@@ -7,6 +7,7 @@
 #include "test/runtime/Commands/Subprocess.h"
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 using namespace meshc::test;
 using nlohmann::json;
@@ -148,4 +149,27 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
                 " --log /dev/null --trace /dev/null" + data)
                 .code,
             0);
+}
+
+TEST(Log, aPipeNeedsAReader) {
+  Folder folder;
+  const std::string pipe = folder.file("pipe"), read = folder.file("read");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string train =
+      line("2x2") + " train --quiet --steps 4 --save-every 2 --checkpoint " +
+      folder.file("c") + writeLineData(folder);
+  const std::string why = "' cannot be opened: it is a pipe that no process "
+                          "reads; start its reader first, or name a file";
+  expectError(run(train + "--log " + pipe), 2, "log file '" + pipe + why);
+  expectError(run(train + "--trace " + pipe), 2, "trace file '" + pipe + why);
+
+  // A reader may come a little later, and a resumed run needs one, too.
+  for (const char *resume : {"", " --resume"}) {
+    Process reader("sh -c 'sleep 0.3; cat " + pipe + " >" + read + "'");
+    Outcome outcome = run(train + "--log " + pipe + resume);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    reader.wait();
+    std::vector<int> all = range(1, 4), none;
+    EXPECT_EQ(stepsWith(readLines(read), "loss"), *resume ? none : all);
+  }
 }
