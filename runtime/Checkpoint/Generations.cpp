@@ -126,6 +126,10 @@ std::string meshc::runtime::generationPath(const std::string &path,
   return number == 0 ? path : numbered(followLinks(path), number);
 }
 
+std::string meshc::runtime::bestCheckpointPath(const std::string &path) {
+  return path + ".best";
+}
+
 std::vector<int> meshc::runtime::listGenerations(const std::string &name) {
   const std::string path = followLinks(name);
   std::vector<int> numbers;

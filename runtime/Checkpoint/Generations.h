@@ -36,6 +36,9 @@ std::vector<int> listGenerations(const std::string &path);
 /// The file name of a generation.
 std::string generationPath(const std::string &path, int number);
 
+/// The file name of the best checkpoint of a run that writes `path`.
+std::string bestCheckpointPath(const std::string &path);
+
 /// Whether both names refer to the same file, or are equal.
 bool isSameFile(const std::string &a, const std::string &b);
 

@@ -8,11 +8,13 @@
 
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Checkpoint/ResumePoint.h"
 #include "runtime/Commands/Weights.h"
 
+#include <memory>
 #include <sys/stat.h>
 
 using namespace meshc::runtime;
@@ -75,20 +77,112 @@ void meshc::runtime::adoptPlaceOfRankZero(Session &session,
   beginning.fellBack = place[1];
 }
 
+/// "F32 [4, 16]"
+static std::string describeParameter(const MeshcTensor &tensor) {
+  FileTensor stored;
+  stored.dtype = safetensorsName(typeOf(tensor));
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    stored.shape.push_back(tensor.dims[i].size);
+  return stored.describe();
+}
+
+/// Whether a tensor of a checkpoint is a parameter of the program, belongs to
+/// one as "PARAMETER.SLOT", or to none, as "@NAME".
+static bool belongsTo(const std::string &name, const MeshcProgram &program) {
+  if (name.rfind('@', 0) == 0)
+    return true;
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    const std::string own = tensor.name;
+    if (tensor.role == MESHC_PARAMETER &&
+        (name == own || name.rfind(own + '.', 0) == 0))
+      return true;
+  }
+  return false;
+}
+
+/// What shows that a checkpoint is of another model; empty: it is of this one.
+static std::string findOtherModel(const SafetensorsFile &file,
+                                  const MeshcProgram &program) {
+  auto model = file.metadata().find("meshc.model");
+  if (model != file.metadata().end() && model->second != program.name)
+    return "its model is '" + model->second + "', and this one is '" +
+           program.name + "'";
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    if (tensor.role != MESHC_PARAMETER)
+      continue;
+    const FileTensor *held = file.find(tensor.name);
+    if (!held)
+      return std::string("it has no parameter '") + tensor.name + "'";
+    const std::string there = held->describe(),
+                      here = describeParameter(tensor);
+    if (there != here)
+      return std::string("its parameter '") + tensor.name + "' is " + there +
+             ", and that of this one is " + here;
+  }
+  for (const auto &[name, tensor] : file.tensors())
+    if (!belongsTo(name, program))
+      return "its '" + name + "' is of no parameter of this one";
+  return "";
+}
+
+static bool isFile(const std::string &path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         status.st_size > 0;
+}
+
+/// Refuses to replace the checkpoint at `path`, as `why` says.
+static Failure wouldReplace(const std::string &why) {
+  return Failure(ExitCode::Usage, why + "; the run would replace it: give "
+                                        "'--overwrite', or another name");
+}
+
+static void checkModel(const SafetensorsFile &file,
+                       const MeshcProgram &program) {
+  std::string other = findOtherModel(file, program);
+  if (!other.empty())
+    throw wouldReplace("checkpoint '" + file.path() +
+                       "' is of another model: " + other);
+}
+
+/// Null if it is no checkpoint; `why` then says what is wrong with it.
+static std::unique_ptr<SafetensorsFile> openCheckpoint(const std::string &path,
+                                                       std::string &why) {
+  try {
+    auto file = std::make_unique<SafetensorsFile>(path);
+    readRunState(*file);
+    return file;
+  } catch (const Failure &failure) {
+    why = failure.what();
+    return nullptr;
+  }
+}
+
 /// Steps of the checkpoint at `path`; -1 if nothing would be lost. A path that
 /// is not a file is refused when it is opened for writing.
-static int64_t stepsHeld(const std::string &path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      status.st_size == 0)
+static int64_t stepsHeld(const std::string &path, const MeshcProgram &program) {
+  if (!isFile(path))
     return -1;
-  try {
-    return readRunState(SafetensorsFile(path)).step;
-  } catch (const Failure &failure) {
-    throw Failure(ExitCode::Usage, std::string(failure.what()) +
-                                       "; the run would replace it: give "
-                                       "'--overwrite', or another name");
-  }
+  std::string why;
+  auto file = openCheckpoint(path, why);
+  if (!file)
+    throw wouldReplace(why);
+  checkModel(*file, program);
+  return readRunState(*file).step;
+}
+
+/// Checks the earlier generations, which the run would move and in the end
+/// replace. Files of their names that are no checkpoints are never moved.
+static void checkGenerationsHeld(const Options &options,
+                                 const MeshcProgram &program) {
+  std::string why;
+  for (int number : listGenerations(options.checkpoint))
+    if (number > 0 && number < options.keep)
+      if (auto file =
+              openCheckpoint(generationPath(options.checkpoint, number), why))
+        checkModel(*file, program);
 }
 
 int64_t meshc::runtime::findReplaced(Session &session, const Options &options,
@@ -98,7 +192,8 @@ int64_t meshc::runtime::findReplaced(Session &session, const Options &options,
   if (options.checkpoint.empty() || options.overwrite)
     return held;
   if (session.speaks() && !beginning.continuesCheckpoint) {
-    held = stepsHeld(options.checkpoint);
+    held = stepsHeld(options.checkpoint, session.program());
+    checkGenerationsHeld(options, session.program());
     if (held > firstSave)
       throw Failure(ExitCode::Usage,
                     "checkpoint '" + options.checkpoint + "' holds step " +

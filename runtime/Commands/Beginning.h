@@ -49,7 +49,9 @@ void adoptPlaceOfRankZero(Session &session, Beginning &beginning);
 /// The steps of the checkpoint that a run would replace without resuming from
 /// it; -1: none, or `--overwrite` permits it. All ranks call it. Throws Failure
 /// (Usage) on rank 0 if the checkpoint of step `firstSave`, the run's first
-/// one, would replace one of more steps, or a file that is not a checkpoint.
+/// one, would replace one of more steps, one of another model, or a file that
+/// is not a checkpoint. A model is another one if it has another name or other
+/// parameters; its layout and its optimizer do not count.
 int64_t findReplaced(Session &session, const Options &options,
                      const Beginning &beginning, int64_t firstSave);
 

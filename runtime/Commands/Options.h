@@ -14,6 +14,7 @@
 #define MESHC_RUNTIME_COMMANDS_OPTIONS_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Checkpoint/Generations.h"
 #include "runtime/Checkpoint/StoredParameters.h"
 #include "runtime/Commands/Agreement.h"
 #include "runtime/Commands/BeamSearch.h"
@@ -106,7 +107,7 @@ inline bool savesInBackground(const Options &options) {
 
 /// The file of `--keep-best`.
 inline std::string bestPath(const Options &options) {
-  return options.checkpoint + ".best";
+  return bestCheckpointPath(options.checkpoint);
 }
 
 /// How the corpora of `data` and `evalData` are read: training takes a window

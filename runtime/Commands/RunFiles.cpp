@@ -59,6 +59,18 @@ static void checkFiles(const Options &options, const RunFiles &files) {
   checkDistinct(named);
 }
 
+/// Keeps other runs from what this one writes.
+static std::vector<OutputLock> lockFiles(const Options &options) {
+  std::vector<OutputLock> locks;
+  if (options.command == Command::Train && !options.checkpoint.empty())
+    locks.emplace_back(OutputFiles{options.checkpoint, options.keep,
+                                   !options.bestMetric.empty()});
+  for (const std::string *path : {&options.log, &options.trace})
+    if (!path->empty())
+      locks.emplace_back(OutputFiles{*path});
+  return locks;
+}
+
 /// Windows are those of a corpus.
 static void checkWindows(const std::string &option, bool isGiven,
                          const Dataset &data) {
@@ -84,4 +96,6 @@ void RunFiles::open(const MeshcProgram &program, const Options &options,
                  *evalData);
   }
   checkFiles(options, *this);
+  if (hasRankZero)
+    locks = lockFiles(options);
 }

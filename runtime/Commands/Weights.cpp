@@ -11,6 +11,7 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Checkpoint/ExportWeights.h"
 #include "runtime/Checkpoint/LoadTensors.h"
+#include "runtime/Checkpoint/OutputLock.h"
 #include "runtime/Commands/DistinctFiles.h"
 
 #include <cstring>
@@ -89,6 +90,7 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
     named.push_back({"--weights-map", options.weightsMap, false});
   checkDistinct(named);
   checkFormat(options.to);
+  const OutputLock lock(OutputFiles{options.to});
   const std::optional<NameMap> names = openMap(options.weightsMap);
   const std::vector<std::string> earlier = exportWeights(
       WeightFiles(options.checkpoint), program, names ? &*names : nullptr,
