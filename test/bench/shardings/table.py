@@ -1,7 +1,7 @@
 """What training steps send, compute and keep under the layouts of the literature, beside the least (minima.py, rows.py).
 Called by test/bench/shardings/run.
 """
-import argparse, concurrent.futures, json, pathlib, subprocess, sys, tempfile
+import argparse, concurrent.futures, json, os, pathlib, random, subprocess, sys, tempfile
 
 import rows
 
@@ -95,11 +95,21 @@ def find_gains(row, found, size):
             yield f"{row.name}: {what} are {found.ratio(row, what):.3f} times the least; lower the bound in rows.py ({known})"
 
 
+def draw_sample(chosen):
+    """A third of the rows, drawn by the seed of MESHC_RANDOM_SEED; all without it."""
+    seed = os.environ.get("MESHC_RANDOM_SEED")
+    if not seed:
+        return chosen
+    drawn = random.Random(int(seed)).sample(range(len(chosen)), (len(chosen) + 2) // 3)
+    return [chosen[i] for i in sorted(drawn)]
+
+
 def main():
     parser = argparse.ArgumentParser(description="What training steps send, compute and keep, beside the least.")
     parser.add_argument("--meshc", default=ROOT / "build/bin/meshc", help="the compiler")
     parser.add_argument("--only", default="", help="rows with this text in 'MODEL LAYOUT'")
     parser.add_argument("--small", action="store_true", help="smaller sizes")
+    parser.add_argument("--sample", action="store_true", help="a third of the rows, drawn by MESHC_RANDOM_SEED")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a row exceeds its bounds (rows.py)")
     parser.add_argument("--list", action="store_true", help="each collective, too")
     parser.add_argument("--page", type=pathlib.Path, help="page whose table is replaced")
@@ -109,6 +119,8 @@ def main():
     chosen = [row for row in rows.make(rows.SMALL if args.small else rows.FULL) if args.only in row.name]
     if not chosen:
         raise SystemExit(f"error: no row has '{args.only}'")
+    if args.sample:
+        chosen = draw_sample(chosen)
     faults, gains = [], []
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * 3 + "---:|" * 9]
     print("\n".join(lines), flush=True)
