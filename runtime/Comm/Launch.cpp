@@ -72,10 +72,8 @@ int tasksOnNode(const char *list, int node) {
   return 0;
 }
 
-/// Adds what Slurm says if srun started the process.
+/// Adds what Slurm says about a process that srun started.
 void addSlurm(MpiLaunch &launch) {
-  if (!std::getenv("SLURM_STEP_NUM_TASKS"))
-    return;
   launch.size =
       launch.size ? launch.size : environmentNumber("SLURM_STEP_NUM_TASKS", 0);
   launch.localRank = environmentNumber("SLURM_LOCALID", -1);
@@ -106,15 +104,17 @@ MpiLaunch meshc::runtime::findMpiLaunch() {
     if (rank < 0 || (launcher.needsSize && size == 0))
       continue;
     if (launcher.remedy && size == 1)
-      return launch; // a process that no other belongs to
+      return {}; // a process that no other belongs to
     launch.launched = true;
     launch.rank = rank;
     launch.size = size;
     if (std::getenv("OMPI_COMM_WORLD_LOCAL_RANK")) {
       launch.localRank = environmentNumber("OMPI_COMM_WORLD_LOCAL_RANK", -1);
       launch.localSize = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE", 0);
-    } else {
+    } else if (std::getenv("SLURM_STEP_NUM_TASKS")) {
       addSlurm(launch);
+      if (launch.size == 1)
+        return {};
     }
     if (launcher.remedy)
       launch.obstacle =

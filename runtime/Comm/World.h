@@ -49,8 +49,9 @@ struct WorldOptions {
 };
 
 /// What mpirun or another launcher says about this process; a single process
-/// with rank 0 if no launcher started it, or a single one that MPI cannot ask.
-/// For messages before a world is open, so that only one process prints them.
+/// with rank 0 if no launcher started it, or if one other than mpirun started
+/// it alone. For messages before a world is open, so that only one process
+/// prints them.
 struct MpiLaunch {
   bool launched = false; ///< by an MPI launcher
   int rank = 0;

@@ -82,6 +82,7 @@ for kind in none pmi2; do
 done
 expect 0 "^gpt: mesh d=2, 2 ranks \(shm\), 1 thread each" srun --mpi=pmix -n 2 ./gpt train --data train.tokens --steps 3
 expect 0 "^gpt: mesh d=2, 2 ranks \(threads of this process\)" srun -n 1 ./gpt train --data train.tokens --steps 3
+expect 0 "^gpt: mesh d=2, 2 ranks \(threads of this process\)" srun --mpi=pmix -n 1 ./gpt train --data train.tokens --steps 3
 srun --mpi=none -n 2 sh -c "exec $train --comm threads --checkpoint own\$SLURM_PROCID" || fail "tasks are no runs of their own"
 cmp own0 own1 || fail "runs of their own differ"
 # A program that the batch script starts itself is one run, of threads.

@@ -188,6 +188,9 @@ TEST_F(WorldChoice, ASingleTaskIsARunOfThreads) {
   setenv("SLURM_PROCID", "0", 1);
   setenv("SLURM_STEP_NUM_TASKS", "1", 1);
   EXPECT_FALSE(findMpiLaunch().launched);
+  setenv("PMIX_RANK", "0", 1);
+  EXPECT_FALSE(findMpiLaunch().launched);
+  unsetenv("PMIX_RANK");
   EXPECT_STREQ(openWorld({})->kind(), "threads");
   // A batch script has a rank, though it is no step.
   unsetenv("SLURM_STEP_NUM_TASKS");
