@@ -103,10 +103,25 @@ TEST(ElementOps, Binary) {
   KernelCase positive;
   positive.low = 0.5;
   positive.tolerance = 1e-5;
-  expectBinary("nd.mod", "f32", "f32", positive);
   expectBinary("nd.pow", "f32", "f32", positive);
   expectBinary("nd.and", "i1", "i1");
   expectBinary("nd.or", "i1", "i1");
+}
+
+/// A remainder has no error, whatever the quotient.
+TEST(ElementOps, RemaindersAreExact) {
+  KernelCase exact;
+  exact.tolerance = 0;
+  expectBinary("nd.mod", "f32", "f32", exact);
+  exact.specials = {106420408.0, 3,       -3,     1e30f,   0x1p127, 0x1p-149,
+                    -0x1p-126,   0x1.8p5, -0.0,   0,       NAN,     INFINITY,
+                    -INFINITY,   0.1f,    -1e-9f, 0x1.8p40};
+  expectBinary("nd.mod", "f32", "f32", exact);
+  for (std::string type : {"bf16", "f16"}) {
+    KernelCase rounded;
+    rounded.tolerance = 0;
+    expectBinary("nd.mod", type, type, rounded);
+  }
 }
 
 /// These ops have no undefined behaviour where C or LLVM has it.

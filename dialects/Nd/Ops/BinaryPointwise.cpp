@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/Remainder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/PatternMatch.h"
@@ -134,10 +135,8 @@ template <> struct Pointwise<DivOp> : Numbers {
 
 template <> struct Pointwise<ModOp> : Numbers {
   static constexpr Linear linear = Linear::None;
-  static constexpr OpCost cost = {3, 1};
-  static double evaluate(double a, double b) {
-    return a - b * std::floor(a / b);
-  }
+  static constexpr OpCost cost = {12, 1};
+  static double evaluate(double a, double b) { return computeRemainder(a, b); }
   static int64_t evaluate(int64_t a, int64_t b) {
     return b == 0 ? 0 : a - b * Pointwise<DivOp>::evaluate(a, b);
   }
@@ -148,10 +147,8 @@ template <> struct Pointwise<ModOp> : Numbers {
     grads[1] = b.make<NegOp>(b.make<MulOp>(widen(b, g), times));
   }
   static Value emit(ElementCode &code, Value a, Value b) {
-    if (!isFloatElement(a))
-      return IntegerDivision(code, a, b).remainder;
-    Value times = code.make<math::FloorOp>(code.make<arith::DivFOp>(a, b));
-    return code.make<arith::SubFOp>(a, code.make<arith::MulFOp>(b, times));
+    return isFloatElement(a) ? emitRemainder(code, a, b)
+                             : IntegerDivision(code, a, b).remainder;
   }
 };
 

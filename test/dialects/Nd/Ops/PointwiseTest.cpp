@@ -147,6 +147,30 @@ TEST_F(PointwiseTest, IntegerDivisionRoundsDown) {
              {1, 1, -1, -1}, 0);
 }
 
+/// Of floats, as NumPy's `mod`.
+TEST_F(PointwiseTest, RemaindersAreExact) {
+  Values a = {106420408, -106420408, 1e30f, 5.5,      -5, 5,
+              0x1p127,   0x1p-140,   -1,    0x1.8p40, 7};
+  Values b = {3,          3, 7,        -2,         INFINITY, -INFINITY,
+              0x1.8p-148, 3, 0x1p-149, 0x1.2p-100, 0.1f};
+  Values exact = {1,
+                  2,
+                  std::fmod(double(1e30f), 7.0),
+                  -0.5,
+                  INFINITY,
+                  -INFINITY,
+                  std::fmod(0x1p127, 0x1.8p-148),
+                  0x1p-140,
+                  0,
+                  std::fmod(0x1.8p40, 0x1.2p-100),
+                  std::fmod(7.0, double(0.1f))};
+  expectNear(apply<ModOp>(f32(), a, b), exact, 0);
+  EXPECT_TRUE(std::isnan(apply<ModOp>(f32(), {1}, {0})[0]));
+  EXPECT_TRUE(std::isnan(apply<ModOp>(f32(), {INFINITY}, {3})[0]));
+  EXPECT_TRUE(std::signbit(apply<ModOp>(f32(), {6}, {-3})[0]));
+  EXPECT_FALSE(std::signbit(apply<ModOp>(f32(), {-6}, {3})[0]));
+}
+
 TEST_F(PointwiseTest, BinaryValues) {
   expectNear(apply<PowOp>(f32(), {2, 9, -2, 0}, {10, 0.5, 3, 0}),
              {1024, 3, -8, 1}, 0);
