@@ -104,6 +104,9 @@ private:
   ExitCode comparePartitioned();
   ExitCode compareCompiled();
 
+  /// The step of --shapes, after the phase parse.
+  ExitCode listShapes();
+
   // Explain.cpp: steps of --explain, after the phases autodiff, partition.
 
   ExitCode keepSteps();
@@ -155,9 +158,11 @@ private:
 /// Prints an error that has no place in the model.
 ExitCode fail(ExitCode code, const llvm::Twine &message);
 
-/// Whether a program is to be written. --verify and --explain alone build none.
+/// Whether a program is to be written. --verify, --explain and --shapes alone
+/// build none.
 inline bool isToWrite(const CompileOptions &options) {
-  return (options.verify == Verify::None && options.explain.empty()) ||
+  return (options.verify == Verify::None && options.explain.empty() &&
+          options.shapes == ReportFormat::None) ||
          !options.output.empty() || options.emit != Emit::Executable;
 }
 

@@ -11,6 +11,7 @@
 #include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Pipeline/RunPhase.h"
+#include "lib/Report/Shapes.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -112,6 +113,20 @@ ExitCode Compilation::runCollectives(const Phase &phase) {
   return code;
 }
 
+ExitCode Compilation::listShapes() {
+  hasEnded = !isToWrite(options) && options.verify == Verify::None &&
+             options.explain.empty() && options.stopAfter.empty() &&
+             options.report == ReportFormat::None;
+  report::Json shapes = report::listShapes(*module);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (options.shapes == ReportFormat::Json)
+    stream << shapes.dump(1) << '\n';
+  else
+    report::printShapes(shapes, stream);
+  return write("-", text);
+}
+
 ExitCode Compilation::keepWhole() {
   verification.keepWhole(*module);
   return ExitCode::Success;
@@ -140,6 +155,10 @@ ExitCode Compilation::runOne(const Phase &phase) {
   bool isDump = phase.name == "parse" && state.phase != "parse";
   if (code != ExitCode::Success || hasEnded || isDump)
     return code;
+  if (options.shapes != ReportFormat::None && phase.listShapes)
+    if (code = (this->*phase.listShapes)();
+        code != ExitCode::Success || hasEnded)
+      return code;
   if (!options.explain.empty() && phase.explain)
     if (code = (this->*phase.explain)(); code != ExitCode::Success)
       return code;
@@ -198,10 +217,11 @@ ExitCode compile(const CompileOptions &options) {
     return fail(ExitCode::Usage, "'--report-file' requires '--report'");
   if (options.emit == Emit::Mlir &&
       (options.verify != Verify::None || !options.stopAfter.empty() ||
-       options.report != ReportFormat::None))
+       options.report != ReportFormat::None ||
+       options.shapes != ReportFormat::None))
     return fail(ExitCode::Usage,
                 "'--emit=mlir' ends after the phase 'parse'; leave '--verify', "
-                "'--report' and '--stop-after' out");
+                "'--report', '--shapes' and '--stop-after' out");
   if (!options.explain.empty() &&
       (options.emit == Emit::Mlir ||
        (!options.stopAfter.empty() &&

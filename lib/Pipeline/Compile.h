@@ -77,6 +77,9 @@ struct CompileOptions {
   /// --explain: a value's name or a line of the model; empty: nothing. Writes a
   /// program only if an output is named.
   std::string explain;
+  /// --shapes: lists the values of the model, as Text or Json. Writes a program
+  /// only if an output is named.
+  ReportFormat shapes = ReportFormat::None;
   bool calibrate = false; ///< --calibrate: measure this machine instead
   int64_t ranks = 2;      ///< --ranks, of --calibrate
   std::string tool; ///< path of the running compiler, to find the runtime and

@@ -93,7 +93,8 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "parse",
        .promise = "nd ops on whole tensors; every name has a meaning",
        .run = &Compilation::parse,
-       .verify = &Compilation::keepModel},
+       .verify = &Compilation::keepModel,
+       .listShapes = &Compilation::listShapes},
       // From one model, the functions that a run consists of.
       {.name = "autodiff",
        .promise = "one step function: (state, batch) -> (state', metrics)",

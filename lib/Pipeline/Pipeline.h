@@ -43,6 +43,8 @@ struct Phase {
                           const CompileOptions &options) = nullptr;
   /// What --verify does after the phase; null: nothing.
   ExitCode (Compilation::*verify)() = nullptr;
+  /// What --shapes does after the phase; null: nothing.
+  ExitCode (Compilation::*listShapes)() = nullptr;
   /// What --explain does after the phase; null: nothing.
   ExitCode (Compilation::*explain)() = nullptr;
 };

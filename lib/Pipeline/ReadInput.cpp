@@ -159,8 +159,8 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   if (options.unrollLoops || options.recompute || options.memoryBudget ||
       options.memoryBound || options.mesh || options.layout ||
       !options.set.empty() || options.report != ReportFormat::None ||
-      options.verify != Verify::None || options.emit == Emit::Mlir ||
-      options.emit == Emit::Ptx)
+      options.shapes != ReportFormat::None || options.verify != Verify::None ||
+      options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
                 "'" + options.input +
                     "' is generated code; only --emit=llvm, asm, obj and exe "
@@ -186,6 +186,8 @@ ExitCode Compilation::checkPhaseOptions() const {
     return refuse("--recompute", "parse");
   if (options.memoryBudget)
     return refuse("--memory-budget", "parse");
+  if (options.shapes != ReportFormat::None)
+    return refuse("--shapes", "parse");
   if (!options.explain.empty() &&
       getPhaseNumber(state.phase) >= getPhaseNumber("partition"))
     return refuse("--explain", "layout");

@@ -200,10 +200,10 @@ static void addMemory(CLI::App &app, CompileOptions &options) {
          [&](const std::string &text) {
            options.memoryBound = parseBytes("--memory-bound", text);
          },
-         "bytes that a step of a change of shardings may take on a rank, its "
-         "input and output together, as in 800M; if no way keeps to it, meshc "
-         "takes the one that needs the least memory (default: twice the larger "
-         "block)")
+         "bytes that a rank may use to reshard a tensor, as in 800M: the input "
+         "and the output of each collective on the way together; if no "
+         "sequence of collectives fits, meshc takes the one that needs the "
+         "least (default: twice the larger block)")
       ->type_name("BYTES");
 }
 
@@ -249,6 +249,19 @@ static void addMachines(CLI::App &app, CompileOptions &options) {
       ->check(CLI::Range(1, 1024))
       ->type_name("N")
       ->capture_default_str();
+}
+
+/// --shapes, a flag like --report.
+static void addShapes(CLI::App &app, CompileOptions &options) {
+  const std::string shapes =
+      "list the model's values with their dims, sizes, bytes and lines; "
+      "--shapes=json: for programs; writes no program without -o";
+  Choices<ReportFormat> lists = {{"text", ReportFormat::Text},
+                                 {"json", ReportFormat::Json}};
+  app.add_flag("--shapes{text}", shapes)
+      ->check(isOneOf(getNames(lists)))
+      ->each(choose(lists, options.shapes))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 /// Options for reports about the program.
@@ -320,6 +333,7 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
   addFiles(app, options);
   addMemory(app, options);
   addTargets(app, options);
+  addShapes(app, options);
   addReports(app, options);
   addMachines(app, options);
   try {
