@@ -112,79 +112,6 @@ Emitter::matchArguments(const syntax::FunctionDeclaration &function,
                                                 : std::nullopt;
 }
 
-/// How a value gets the type that is wanted, if the type alone is wrong.
-static std::string hintAtType(std::string_view shown, nd::TensorType got,
-                              nd::TensorType wanted) {
-  Type type = wanted.getElementType();
-  if (type == got.getElementType() || got.getDims() != wanted.getDims())
-    return {};
-  // The text of a longer expression would only be repeated.
-  std::string value(shown.size() <= 16 ? shown : "…");
-  if (type.isInteger(1))
-    return "; a comparison makes truth values, as in " + value + " != 0";
-  return "; cast it: cast(" + value + ", " + describe(type) + ")";
-}
-
-/// Makes a number a tensor of the type that the argument is declared with.
-bool Emitter::convertNumber(const syntax::TensorDeclaration &declared,
-                            Operand &operand, syntax::Span at) {
-  Type type =
-      declared.type ? resolveType(*declared.type) : Type(builder.getF32Type());
-  if (type && type.isInteger(1)) {
-    error(at, "argument " + quote(declared.name.text) +
-                  " is declared i1, got the number " +
-                  toString(*operand.constant) +
-                  "; a comparison makes truth values, as in … != 0")
-        .note(declared.name.span, "declared here");
-    type = {};
-  }
-  operand =
-      type ? Operand::of(materialize(*operand.constant, type, at)) : Operand();
-  return operand.ok();
-}
-
-/// [L4.3]
-bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
-                            Operand &operand, syntax::Span at, Scope &caller) {
-  std::string name = quote(declared.name.text);
-  nd::TensorType wanted;
-  if (declared.dims || declared.type) {
-    if (operand.constant && !convertNumber(declared, operand, at))
-      return false;
-    nd::TensorType got = nd::getTensorType(operand.value);
-    SmallVector<nd::DimAttr> dims(got.getDims());
-    if (declared.dims) {
-      dims.clear();
-      operand.order.clear();
-      for (const syntax::Name &dim : *declared.dims) {
-        dims.push_back(declaredDim(dim));
-        if (!dims.back())
-          return false;
-        operand.order.push_back(dims.back().getName().getValue());
-      }
-    }
-    Type type =
-        declared.type ? resolveType(*declared.type) : got.getElementType();
-    wanted = type ? makeType(type, dims, at) : nd::TensorType();
-    if (!wanted)
-      return false;
-    if (wanted == got)
-      return true;
-    syntax::Diagnostic &mismatch =
-        error(at, "argument " + name + " is declared " + describe(wanted) +
-                      ", got " + describe(got) + describeSizes(got, wanted) +
-                      hintAtType(sources.text(at), got, wanted));
-    mismatch.note(declared.name.span, "declared here");
-    for (nd::DimAttr dim : wanted.getDims())
-      noteLoop(mismatch, dim.getName().getValue());
-    // The argument's text is the caller's.
-    llvm::SaveAndRestore inCaller(scope, &caller);
-    noteOrigin(mismatch, at);
-    return false;
-  }
-  return operand.ok();
-}
-
 /// Binds `fn f` to the function that the call names. [L4.13]
 bool Emitter::bindFunction(const TensorDeclaration &declared,
                            const syntax::Expr &value, Scope &callee) {
@@ -282,7 +209,7 @@ bool Emitter::bindArguments(const Callee &called, const Matching &matching,
     if (declared.kind != TensorDeclaration::Kind::Tensor)
       continue;
     Operand &operand = callee.values[declared.name.text];
-    ok &= checkArgument(declared, operand,
+    ok &= checkDeclared("argument", declared, operand,
                         argument ? argument->value->span
                                  : declared.defaultValue->span,
                         *caller);

@@ -29,6 +29,7 @@ private:
   bool checkExtraType(unsigned argument, Value value);
   bool addExtra(unsigned argument, Value value);
   bool checkDims();
+  void rejectSharedPositions();
   std::string freshName() const;
   bool checkExtra(unsigned argument, Value value);
   bool isRow(StringAttr dim) const {
@@ -71,28 +72,42 @@ bool AttentionCall::readNames() {
        {std::tuple(1u, 3u, key), std::tuple(2u, 4u, memory)})
     if (!typeOf(tensor).hasDim(dim.getValue())) {
       reportMissingDim(call.emitter, call.place(argument), dim.getValue(),
-                       typeOf(tensor), places[tensor]);
+                       tensors[tensor], places[tensor]);
       return false;
     }
   if (!typeOf(0).hasDim(memory.getValue()))
     return call.emitter.checkIndexable(memory, call.place(4));
-  call.fail(0,
-            key == memory
-                ? "'dot_attention' needs two dims: that of queries and keys, "
-                  "and that of the positions of keys and values"
-                : "the queries of 'dot_attention' cannot have dim " +
-                      quote(memory.getValue()) +
-                      " of the keys' positions; rename it in the keys and "
-                      "values: rename(k, " +
-                      memory.getValue().str() + " -> " + freshName() + ")");
+  if (key == memory)
+    call.fail(0, "'dot_attention' needs two dims: that of queries and keys, "
+                 "and that of the positions of keys and values");
+  else
+    rejectSharedPositions();
   return false;
+}
+
+/// Reports that queries have the dim of the positions of keys and values.
+void AttentionCall::rejectSharedPositions() {
+  std::string dim = memory.getValue().str(), fresh = freshName();
+  auto rename = [&](unsigned argument, std::string name) {
+    if (const syntax::Expr *value = call.ast.arguments[argument].value.get())
+      if (const syntax::Name *known = value->asName())
+        name = known->text;
+    return "rename(" + name + ", " + dim + " -> " + fresh + ")";
+  };
+  std::string keys = rename(1, "k"), values = rename(2, "v");
+  call.fail(1,
+            "the queries of 'dot_attention' have dim " + quote(dim) +
+                ", too; give the positions of keys and values another name: " +
+                keys + (keys == values ? "" : " and " + values) +
+                ", and attend over " + quote(fresh));
 }
 
 /// A name for the positions of keys and values, which none of them has now.
 std::string AttentionCall::freshName() const {
+  int64_t size = typeOf(1).getSize(memory.getValue());
   for (StringRef name : {"memory", "positions", "places"})
     if (!typeOf(0).hasDim(name) && !typeOf(1).hasDim(name) &&
-        !typeOf(2).hasDim(name))
+        !typeOf(2).hasDim(name) && call.emitter.canIntroduce(name, size))
       return name.str();
   return "memory_2";
 }

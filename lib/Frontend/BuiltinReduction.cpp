@@ -162,7 +162,7 @@ static Operand emitDot(Call &call) {
           if (right.hasDim(dim.getValue()))
             continue;
           reportMissingDim(call.emitter, call.place(2 + i), dim.getValue(),
-                           right, call.place(1));
+                           values[1], call.place(1));
           return std::nullopt;
         }
         return dims;

@@ -41,18 +41,17 @@ struct DimList {
 static StringAttr sourceDim(Call &call, const syntax::Name &name,
                             Value tensor) {
   StringAttr dim = call.emitter.resolveDim(name);
-  nd::TensorType type = nd::getTensorType(tensor);
-  if (!dim || type.hasDim(dim.getValue()))
+  if (!dim || nd::getTensorType(tensor).hasDim(dim.getValue()))
     return dim;
-  reportMissingDim(call.emitter, name.span, dim.getValue(), type,
+  reportMissingDim(call.emitter, name.span, dim.getValue(), tensor,
                    call.place(0));
   return {};
 }
 
-/// Adds a dim that a rename, split or merge creates and that the tensor does
-/// not have; null after an error.
+/// Adds a dim that a rename, split or merge of a tensor of type `from` creates
+/// and that the result does not have; null after an error.
 static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
-                         int64_t size) {
+                         int64_t size, nd::TensorType from) {
   StringAttr known = call.emitter.isKnownDim(name)
                          ? call.emitter.resolveDim(name)
                          : StringAttr();
@@ -63,6 +62,7 @@ static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
         call.place(0));
     return {};
   }
+  call.emitter.warnOfLookalike(name, size, from);
   StringAttr dim = call.emitter.introduceDim(name, size);
   if (dim)
     list.add(dim.getContext(), dim.getValue(), size);
@@ -100,7 +100,7 @@ static Operand emitRename(Call &call) {
   for (unsigned i = 1; i < call.size(); ++i) {
     const syntax::Name &name = call.rename(i)->to[0];
     int64_t size = type.getSize(from[i - 1].getValue());
-    to.push_back(addDim(call, list, name, size));
+    to.push_back(addDim(call, list, name, size, type));
     if (!to.back())
       return {};
   }
@@ -177,7 +177,7 @@ static Operand emitSplit(Call &call) {
   list.remove(dim.getValue());
   SmallVector<StringAttr> into;
   for (auto [name, size] : llvm::zip(split->to, sizes)) {
-    into.push_back(addDim(call, list, name, size));
+    into.push_back(addDim(call, list, name, size, type));
     if (!into.back())
       return {};
   }
@@ -216,9 +216,12 @@ static Operand emitMerge(Call &call) {
     list.remove(dim.getValue());
     size *= type.getSize(dim.getValue());
   }
-  StringAttr into = addDim(call, list, merge->to[0], size);
+  bool isNew = !call.emitter.isKnownDim(merge->to[0]);
+  StringAttr into = addDim(call, list, merge->to[0], size, type);
   if (!into)
     return {};
+  if (isNew)
+    call.emitter.noteTwin(into, dims);
   return Operand::of(call.create(
       nd::MergeDimsOp::getOperationName(), value,
       call.emitter.makeType(type.getElementType(), list.dims, call.span),
@@ -311,16 +314,17 @@ static Operand emitConcat(Call &call) {
   for (unsigned i = 1; i < last; ++i) {
     nd::TensorType type = nd::getTensorType(values[i]);
     if (!type.hasDim(dim.getValue())) {
-      reportMissingDim(call.emitter, call.place(i), dim.getValue(), type,
+      reportMissingDim(call.emitter, call.place(i), dim.getValue(), values[i],
                        call.place(i));
       return {};
     }
     if (type.withoutDims(dim) != first.withoutDims(dim)) {
       call.emitter.noteOrigins(
-          call.emitter.error(call.place(i),
-                             "operands of 'concat' may differ along " +
-                                 quote(dim.getValue()) + " only, got " +
-                                 describe(first) + " and " + describe(type)),
+          call.emitter.error(
+              call.place(i),
+              "operands of 'concat' may differ along " + quote(dim.getValue()) +
+                  " only, got " + describe(first) + " and " + describe(type) +
+                  describeSizes(type.withoutDims(dim), first.withoutDims(dim))),
           {call.place(0), call.place(i)});
       return {};
     }

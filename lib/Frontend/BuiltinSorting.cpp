@@ -141,10 +141,9 @@ static SmallVector<Operand> emitTopK(Call &call) {
   }
   Sorted sorted = sortedOperand(call, [&](Value value) -> StringAttr {
     StringAttr dim = call.emitter.resolveDim(rename->from[0]);
-    nd::TensorType type = nd::getTensorType(value);
-    if (!dim || type.hasDim(dim.getValue()))
+    if (!dim || nd::getTensorType(value).hasDim(dim.getValue()))
       return dim;
-    reportMissingDim(call.emitter, rename->from[0].span, dim.getValue(), type,
+    reportMissingDim(call.emitter, rename->from[0].span, dim.getValue(), value,
                      call.place(0));
     return {};
   });

@@ -46,16 +46,25 @@ std::vector<std::string_view> frontend::builtinNames() {
 }
 
 void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
-                                StringRef dim, nd::TensorType tensor,
+                                StringRef dim, Value tensor,
                                 syntax::Span tensorPlace) {
+  nd::TensorType type = nd::getTensorType(tensor);
   std::vector<std::string_view> names;
-  for (nd::DimAttr each : tensor.getDims())
+  for (nd::DimAttr each : type.getDims())
     names.push_back(std::string_view(each.getName().getValue()));
-  syntax::Diagnostic &missing =
-      emitter.error(at, "tensor " + describe(tensor) + " has no dim " +
-                            quote(dim) + syntax::didYouMean(dim, names));
+  std::string_view near;
+  std::string hint;
+  std::optional<syntax::Span> removal = emitter.findRemoval(tensor, dim);
+  if (!removal)
+    hint = emitter.hintAtDim(dim, names, near);
+  syntax::Diagnostic &missing = emitter.error(
+      at, "tensor " + describe(type) + " has no dim " + quote(dim) + hint);
   emitter.noteOrigin(missing, tensorPlace);
   emitter.noteLoop(missing, dim);
+  if (removal)
+    emitter.noteRemoval(missing, *removal, dim);
+  if (emitter.isIntroduced(near))
+    emitter.noteDim(missing, near);
 }
 
 bool Call::checkArguments() {
@@ -136,10 +145,9 @@ StringAttr Call::dim(unsigned i, Value tensor) {
   StringAttr dim = emitter.resolveDim(*name);
   if (!dim || !tensor)
     return dim;
-  nd::TensorType type = nd::getTensorType(tensor);
-  if (type.hasDim(dim.getValue()))
+  if (nd::getTensorType(tensor).hasDim(dim.getValue()))
     return dim;
-  reportMissingDim(emitter, place(i), dim.getValue(), type, place(0));
+  reportMissingDim(emitter, place(i), dim.getValue(), tensor, place(0));
   return {};
 }
 

@@ -123,9 +123,9 @@ private:
 };
 
 /// Reports that `tensor`, the value of the expression at `tensorPlace`, lacks a
-/// dim, and which ones it has.
+/// dim, which ones it has, and where it lost the dim, if it did.
 void reportMissingDim(Emitter &emitter, syntax::Span at, llvm::StringRef dim,
-                      nd::TensorType tensor, syntax::Span tensorPlace);
+                      mlir::Value tensor, syntax::Span tensorPlace);
 
 } // namespace meshc::frontend
 

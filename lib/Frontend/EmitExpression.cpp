@@ -353,6 +353,9 @@ Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
   Value values[] = {operands[0].value, operands[1].value};
   Type elementType = nd::getTensorType(values[0]).getElementType();
   SmallVector<NamedAttribute> attributes;
+  // Comparisons of all pairs of positions are masks.
+  if (!op.predicate)
+    warnOfTwins(values, binary.operatorSpan);
   if (op.predicate) {
     elementType = builder.getI1Type();
     attributes.push_back(builder.getNamedAttr(
@@ -405,7 +408,7 @@ Operand Emitter::emitEntry(const syntax::Expr &expr,
     return {};
   nd::TensorType type = nd::getTensorType(value);
   if (!type.hasDim(dim.getValue())) {
-    reportMissingDim(*this, entry.dim.span, dim.getValue(), type,
+    reportMissingDim(*this, entry.dim.span, dim.getValue(), value,
                      entry.operand->span);
     return {};
   }

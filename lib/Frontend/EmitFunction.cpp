@@ -7,6 +7,7 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Syntax/ForeignNames.h"
 #include "lib/Frontend/Syntax/Parse.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -102,11 +103,53 @@ Callee Emitter::findMember(const syntax::Name &module,
                            const syntax::Name &name) {
   if (rejectValueMember(module, name, /*isCall=*/true))
     return {};
+  if (rejectForeignMember(module, name))
+    return {};
   const syntax::FunctionDeclaration *function =
       file().memberFunction(module, name);
   if (!function)
     return {};
   return {nullptr, function, file().imports.at(module.text).module};
+}
+
+/// What the language has instead of a function of another framework, or of one
+/// that is written in another way: `Softmax`. Empty if nothing is known of it.
+std::string Emitter::describeInstead(std::string_view name) const {
+  auto nn = file().imports.find("nn");
+  std::string text = syntax::describeForeign(name, nn != file().imports.end());
+  if (!text.empty())
+    return text;
+  std::string folded = syntax::foldName(name);
+  for (std::string_view known : builtinNames())
+    if (syntax::foldName(known) == folded)
+      return "write " + findBuiltin(StringRef(known))->usage.str();
+  return {};
+}
+
+/// Reports torch.relu(…), and nn.relu(…) of a module that lacks it, if the
+/// language has something for it.
+bool Emitter::rejectForeignMember(const syntax::Name &module,
+                                  const syntax::Name &name) {
+  auto known = file().imports.find(module.text);
+  bool isImported = known != file().imports.end();
+  if (isImported
+          ? !known->second.module ||
+                known->second.module->functions.count(name.text) ||
+                known->second.module->constants.count(name.text) ||
+                known->second.module->incomplete.functions
+          : file().incomplete.imports || !syntax::isForeignModule(module.text))
+    return false;
+  std::string instead = describeInstead(name.text);
+  if (isImported && instead.empty())
+    return false;
+  if (instead.empty())
+    instead = "functions of the language have no module before their name";
+  error(isImported ? name.span : module.span,
+        (isImported ? "module " + quote(module.text) + " has no function " +
+                          quote(name.text)
+                    : "there is no module " + quote(module.text)) +
+            "; " + instead);
+  return true;
 }
 
 /// The function of that name; neither kind after an error.
@@ -145,6 +188,12 @@ void Emitter::rejectCallee(const syntax::Name &name) {
     }
   std::string hint =
       meant.empty() ? "" : "; did you mean " + quote(meant) + "?";
+  // What another framework calls so is meant rather than a similar name.
+  if (std::string instead = describeInstead(name.text);
+      !instead.empty() && (!near || near->name.text != name.text)) {
+    hint = "; " + instead;
+    near = nullptr;
+  }
   syntax::Diagnostic &unknown =
       error(name.span, "unknown function " + quote(name.text) + hint);
   if (near)
@@ -251,21 +300,32 @@ SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
 
 /// [L4.2], [L4.12] All values are computed before the first name changes.
 void Emitter::assign(const syntax::AssignStatement &statement) {
-  ArrayRef<syntax::Name> names(statement.names);
+  SmallVector<syntax::Name> names;
+  for (const syntax::TensorDeclaration &target : statement.targets)
+    names.push_back(target.name);
   SmallVector<Operand> values(names.size());
   if (statement.value && names.size() == 1)
     values[0] = emit(*statement.value);
   else if (statement.value)
     values = emitSeveral(*statement.value, names);
-  std::map<std::string_view, syntax::Span> places;
-  for (auto [name, value] : llvm::zip(names, values)) {
-    auto [first, isNew] = places.insert({name.text, name.span});
-    if (isNew)
-      assign(name, std::move(value));
-    else
+  std::map<std::string_view, syntax::Span> left;
+  for (auto [target, value] : llvm::zip(statement.targets, values)) {
+    const syntax::Name &name = target.name;
+    auto [first, isNew] = left.insert({name.text, name.span});
+    if (!isNew) {
       error(name.span, quote(name.text) + " is on the left twice; give each "
                                           "value a name of its own")
           .note(first->second, "first here");
+      continue;
+    }
+    if (!target.dims)
+      value.order.clear();
+    if (value.ok() &&
+        !checkDeclared("value", target, value,
+                       names.size() == 1 ? statement.value->span : name.span,
+                       *scope))
+      value = Operand();
+    assign(name, std::move(value));
   }
 }
 
@@ -278,7 +338,6 @@ void Emitter::assign(const syntax::Name &target, Operand result) {
         .note(constant->second.span, "declared here");
     return;
   }
-  result.order.clear();
   tensorNames.push_back(target);
   if (Value computed = skipCustomGradient(result.value))
     if (Operation *op = computed.getDefiningOp();

@@ -129,8 +129,8 @@ visitAssigned(ArrayRef<syntax::Statement> statements,
   for (const syntax::Statement &statement : statements)
     if (const auto *assignment =
             std::get_if<syntax::AssignStatement>(&statement.node))
-      for (const syntax::Name &name : assignment->names)
-        visit(name, false);
+      for (const syntax::TensorDeclaration &target : assignment->targets)
+        visit(target.name, false);
     else if (const auto *param =
                  std::get_if<syntax::ParamStatement>(&statement.node))
       visit(param->tensor.name, true);

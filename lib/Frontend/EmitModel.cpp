@@ -286,4 +286,6 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
       function.getBody().getArgumentTypes(), ValueRange(values).getTypes()));
   function.setAllResultAttrs(attributes);
   finishLoops();
+  if (!diagnostics.hasErrors())
+    warnOfScores();
 }

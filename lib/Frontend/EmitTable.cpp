@@ -26,6 +26,7 @@ using syntax::quote;
 SmallVector<nd::DimAttr> Emitter::tableDims(const syntax::TableExpr &table) {
   SmallVector<nd::DimAttr> dims;
   for (auto [name, size] : llvm::zip(table.dims, table.sizes)) {
+    warnOfLookalike(name, size, nd::TensorType());
     StringAttr dim = introduceDim(name, size);
     if (!dim)
       return {};

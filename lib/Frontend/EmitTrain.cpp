@@ -78,24 +78,6 @@ Value Emitter::findLoss() {
   return loss;
 }
 
-/// The values that a value is computed from, through loops.
-static SmallVector<Value> findSources(Value value) {
-  nd::Tie tie;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (auto scan = dyn_cast<nd::ScanOp>(argument.getOwner()->getParentOp()))
-      tie = scan.getTie(argument);
-  } else if (auto scan = value.getDefiningOp<nd::ScanOp>()) {
-    tie = scan.getTie(cast<OpResult>(value));
-  } else {
-    return SmallVector<Value>(value.getDefiningOp()->getOperands());
-  }
-  SmallVector<Value> sources;
-  for (Value source : {tie.operand, tie.yielded})
-    if (source)
-      sources.push_back(source);
-  return sources;
-}
-
 /// The loss depends on a parameter. [L7.2] (Those that it does not depend on
 /// are warned of by the autodiff phase, which finds them in any program.)
 void Emitter::checkGradients(Value loss, syntax::Span at) {

@@ -86,7 +86,8 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
 
 /// Reports that there is no such dim; `around` are the names at that place.
 void Emitter::rejectUnknownDim(const syntax::Name &name, Scope *around) {
-  std::string hint = syntax::didYouMean(name.text, declarations.dimNames());
+  std::string_view near;
+  std::string hint = hintAtDim(name.text, declarations.dimNames(), near);
   bool isValue = around && around->findValue(name.text);
   if (isValue)
     hint = "; " + quote(name.text) + " is a value here, not a dim";
@@ -96,7 +97,17 @@ void Emitter::rejectUnknownDim(const syntax::Name &name, Scope *around) {
   if (isValue)
     noteOrigin(unknown, name.span);
   else
-    noteDim(unknown, syntax::nearestName(name.text, declarations.dimNames()));
+    noteDim(unknown, near);
+}
+
+std::string Emitter::hintAtDim(std::string_view name,
+                               const std::vector<std::string_view> &dims,
+                               std::string_view &near) const {
+  near = syntax::nearestName(name, dims);
+  if (!isIntroduced(near))
+    return syntax::didYouMean(name, dims);
+  return "; an operation introduces " + quote(near) +
+         ", which may be the one that is misspelled";
 }
 
 /// [L10.3]
@@ -125,6 +136,12 @@ StringAttr Emitter::introduceDim(const syntax::Name &name, int64_t size) {
   return dim;
 }
 
+bool Emitter::canIntroduce(StringRef name, int64_t size) const {
+  auto known = declarations.dims.find(std::string_view(name));
+  return !findLoop(name) &&
+         (known == declarations.dims.end() || known->second.size == size);
+}
+
 bool Emitter::isKnownDim(const syntax::Name &name) const {
   const DimArgument *argument =
       scope ? scope->findDimArgument(name.text) : nullptr;
@@ -136,6 +153,11 @@ bool Emitter::isKnownDim(const syntax::Name &name) const {
 bool Emitter::isKnownValue(const syntax::Name &name) const {
   return (scope && scope->findValue(name.text)) ||
          file().constants.count(name.text);
+}
+
+bool Emitter::isIntroduced(std::string_view dim) const {
+  auto known = declarations.dims.find(dim);
+  return known != declarations.dims.end() && !known->second.isDeclared;
 }
 
 int64_t Emitter::dimSize(StringAttr dim) const {
@@ -232,6 +254,7 @@ Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
   state.addTypes(others);
   state.addAttributes(attributes);
   Operation *made = builder.create(state);
+  places[made] = at;
   markRecomputed(made);
   return made->getResult(0);
 }

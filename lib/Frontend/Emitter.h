@@ -119,6 +119,28 @@ public:
   /// as nd.random takes them; nullopt after an error.
   std::optional<llvm::SmallVector<mlir::Value>> emitIterations(syntax::Span at);
 
+  // Where a value lost a dim (DimHistory.cpp).
+
+  /// The values that a value is computed from, through loops.
+  llvm::SmallVector<mlir::Value> findSources(mlir::Value value) const;
+  /// The place of the operation that removed `dim` from what `value` is
+  /// computed from, if one did.
+  std::optional<syntax::Span> findRemoval(mlir::Value value,
+                                          llvm::StringRef dim) const;
+  /// Notes that place.
+  void noteRemoval(syntax::Diagnostic &diagnostic, syntax::Span at,
+                   llvm::StringRef dim) const;
+
+  // Dims that are probably a mistake (SuspectDims.cpp).
+
+  /// Warns if an operation on a tensor of type `of` introduces a dim that looks
+  /// like another one of its size. To be called before introduceDim.
+  void warnOfLookalike(const syntax::Name &name, int64_t size,
+                       nd::TensorType of);
+  /// Remembers for warnOfTwins that the dims `merged` became one, called
+  /// `name`, if the size of a declared dim is their product.
+  void noteTwin(mlir::StringAttr name, llvm::ArrayRef<mlir::StringAttr> merged);
+
   // Names and places (Emitter.cpp).
 
   /// The file of the current place.
@@ -132,10 +154,14 @@ public:
   /// The same for a dim that the operation introduces with `size`; an error if
   /// a loop runs over it. [L2.5], [L4.6]
   mlir::StringAttr introduceDim(const syntax::Name &name, int64_t size);
+  /// Whether an operation may give a dim of this size the name. [L2.5]
+  bool canIntroduce(llvm::StringRef name, int64_t size) const;
   /// Whether the name is that of a known dim.
   bool isKnownDim(const syntax::Name &name) const;
   /// Whether the name is that of a value or constant.
   bool isKnownValue(const syntax::Name &name) const;
+  /// Whether an operation has introduced the dim, which is not declared. [L2.5]
+  bool isIntroduced(std::string_view dim) const;
   int64_t dimSize(mlir::StringAttr dim) const;
   /// The dim of a declaration or list, with the size that it was declared with.
   nd::DimAttr declaredDim(const syntax::Name &name);
@@ -157,6 +183,12 @@ public:
                    llvm::ArrayRef<syntax::Span> operands) const;
   /// Notes where a dim got its size.
   void noteDim(syntax::Diagnostic &diagnostic, llvm::StringRef dim) const;
+  /// A hint at the one of the dims that resembles `name`, if there is one; for
+  /// noteDim, `near` is that dim. A dim that an operation has introduced may be
+  /// the one that is misspelled.
+  std::string hintAtDim(std::string_view name,
+                        const std::vector<std::string_view> &dims,
+                        std::string_view &near) const;
   mlir::Location locate(syntax::Span span) const;
   /// Counts one operation; an error if there are too many. [L4.5]
   bool countOperation(syntax::Span at);
@@ -231,6 +263,9 @@ private:
                     const syntax::Name &name);
   Callee findMember(const syntax::Name &module, const syntax::Name &name);
   void rejectCallee(const syntax::Name &name);
+  std::string describeInstead(std::string_view name) const;
+  bool rejectForeignMember(const syntax::Name &module,
+                           const syntax::Name &name);
   bool rejectValueMember(const syntax::Name &value, const syntax::Name &member,
                          bool isCall);
   llvm::SmallVector<Operand> emitFunction(const Callee &callee,
@@ -287,10 +322,27 @@ private:
   bool bindDefault(const syntax::TensorDeclaration &declared, Scope &callee);
   bool bindFunction(const syntax::TensorDeclaration &declared,
                     const syntax::Expr &value, Scope &callee);
-  bool convertNumber(const syntax::TensorDeclaration &declared,
+
+  // DeclaredTypes.cpp
+  bool convertNumber(llvm::StringRef what,
+                     const syntax::TensorDeclaration &declared,
                      Operand &operand, syntax::Span at);
-  bool checkArgument(const syntax::TensorDeclaration &declared,
-                     Operand &operand, syntax::Span at, Scope &caller);
+  nd::TensorType wantedType(const syntax::TensorDeclaration &declared,
+                            nd::TensorType got, syntax::Span at,
+                            llvm::SmallVectorImpl<llvm::StringRef> &order);
+  void noteDims(syntax::Diagnostic &mismatch, mlir::Value value,
+                nd::TensorType wanted) const;
+  /// Whether the value has the dims and the type that `declared` states; the
+  /// value gets its dims in this order. A number becomes a tensor. Reports an
+  /// error at `at`, where `origin` has the names of the text. `what` is
+  /// "argument" or "value". [L4.3], [L4.18]
+  bool checkDeclared(llvm::StringRef what,
+                     const syntax::TensorDeclaration &declared,
+                     Operand &operand, syntax::Span at, Scope &origin);
+
+  // SuspectDims.cpp
+  void warnOfTwins(llvm::ArrayRef<mlir::Value> operands, syntax::Span at);
+  void warnOfScores();
 
   // EmitRequire.cpp
 
@@ -381,6 +433,10 @@ private:
   bool isTraining = false;          ///< in the region of nd.train
   Scope *scope = nullptr;
   llvm::SmallVector<Frame> frames;
+  llvm::DenseMap<mlir::Operation *, syntax::Span> places; ///< of `create`
+  /// Dims that `merge` has introduced, and the declared dim of each whose size
+  /// is the product of the same dims.
+  std::map<std::string_view, std::string_view> twins;
   llvm::SmallVector<Loop *> loops; ///< around the current place, also of calls
   std::vector<PathPart> path;
   /// Names of parameters and paths to them, and their places.

@@ -92,6 +92,15 @@ Value Loop::capture(Value outside) {
   return inside;
 }
 
+Value Loop::findOperand(unsigned argument) const {
+  for (const SmallVector<Value> *kind : {&carried, &stacked, &whole}) {
+    if (argument < kind->size())
+      return (*kind)[argument];
+    argument -= kind->size();
+  }
+  llvm_unreachable("an argument for each operand");
+}
+
 Value Loop::carry(const syntax::Name &name, Value initial) {
   Value argument =
       body->insertArgument(carried.size(), initial.getType(), initial.getLoc());

@@ -106,6 +106,8 @@ struct Loop {
   /// Makes a name a carried value. Returns the argument. Without text, the name
   /// is none of the body.
   mlir::Value carry(const syntax::Name &name, mlir::Value initial);
+  /// The value outside that the argument of `body` with this number stands for.
+  mlir::Value findOperand(unsigned argument) const;
   bool isCarried(std::string_view name) const { return carries.at(name); }
   bool isAssigned(std::string_view name) const { return carries.count(name); }
 

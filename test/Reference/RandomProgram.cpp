@@ -76,6 +76,15 @@ bool RandomProgram::mayTie(llvm::StringRef expression) const {
   return false;
 }
 
+std::string RandomProgram::stateType(Type type,
+                                     const std::vector<Dim> &dims) const {
+  // A slice has another size than its dim is declared with.
+  bool isDeclared = llvm::all_of(
+      dims, [&](const Dim &dim) { return llvm::is_contained(pool, dim); });
+  return (isDeclared && numbered % 3 == 0 ? "[" + list(dims) + "]" : "") +
+         (numbered % 4 == 0 ? ": " + spell(type) : "");
+}
+
 bool RandomProgram::add(std::string expression, Type type,
                         std::vector<Dim> dims, double size, bool isExact) {
   if (type <= Type::F16 && size > 20) {
@@ -89,7 +98,8 @@ bool RandomProgram::add(std::string expression, Type type,
     size = 16;
   }
   std::string name = "t" + std::to_string(++numbered);
-  statements.push_back("  " + name + " = " + expression);
+  statements.push_back("  " + name + stateType(type, dims) + " = " +
+                       expression);
   values.push_back(
       {name, type, std::move(dims), size, isExact, mayTie(expression)});
   return true;

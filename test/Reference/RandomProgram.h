@@ -144,6 +144,9 @@ private:
   /// Whether the expression has an operand whose entries may tie.
   bool mayTie(llvm::StringRef expression) const;
   /// Assigns an expression to a new name.
+  /// The dims and the type behind the name of an assigned value, in some of the
+  /// assignments.
+  std::string stateType(Type type, const std::vector<Dim> &dims) const;
   bool add(std::string expression, Type type, std::vector<Dim> dims,
            double size, bool isExact);
   bool add(std::string expression, const Known &like) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # builtin-names.sh LIST: the functions that LIST prints equal those in the table
-# of [L5.5] and in the grammars for Vim and VS Code.
+# of [L5.5] and in the grammars for Vim and VS Code, and what it proposes instead
+# of names of other frameworks exists.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -21,4 +22,12 @@ for list in table vim vscode; do
   cat "$work/difference"
   status=1
 done
+# The functions of nn, as a program calls them.
+sed -n 's/^fn \([a-z0-9_]*\)(.*/nn.\1/p' "$root/library/nn.mesh" | sort - "$work/functions" >"$work/known"
+"$1" proposals | grep -oE '(nn\.)?[a-z][a-z0-9_]*\(' | tr -d '(' | sort -u >"$work/proposed"
+[ "$(wc -l <"$work/proposed")" -gt 40 ]
+if comm -23 "$work/proposed" "$work/known" | grep .; then
+  echo "these functions, which messages propose, do not exist"
+  status=1
+fi
 exit $status

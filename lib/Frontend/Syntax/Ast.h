@@ -163,7 +163,8 @@ struct LayoutRule {
 };
 
 /// An argument of a function or an input of a model: x, gain[model]: f32,
-/// dim d, fn f, epsilon = 1e-5. [L4.1], [L6.1]
+/// dim d, fn f, epsilon = 1e-5. Also what an assignment or a `param` declares.
+/// [L4.1], [L4.18], [L6.1]
 struct TensorDeclaration {
   enum class Kind { Tensor, Dim, Function };
   Name name;
@@ -173,10 +174,13 @@ struct TensorDeclaration {
   ExprPtr defaultValue; ///< null if the argument must be given
 };
 
-/// name = expression; name, name = call. The value is null after a parse error;
-/// the names are known, and their uses report no further error. [L4.12]
+/// name = expression; name, name = call; h[batch, model]: f32 = expression. The
+/// value is null after a parse error; the names are known, and their uses
+/// report no further error. [L4.12], [L4.18]
 struct AssignStatement {
-  std::vector<Name> names;
+  /// The names, with the dims and types that they are declared with. Each is a
+  /// tensor without a default value.
+  std::vector<TensorDeclaration> targets;
   ExprPtr value;
 };
 

@@ -161,7 +161,8 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
       value->integer = divideBatch(definition, value->integer);
     // After an error the dim gets size 1, so that its uses are not errors too.
     dims[definition.name.text] = {value ? value->integer : 1,
-                                  definition.name.span, true};
+                                  definition.name.span, true,
+                                  findValue(definition)};
   }
 }
 
@@ -278,7 +279,8 @@ const DimInfo *Declarations::dim(const Name &name) {
 }
 
 bool Declarations::introduceDim(const Name &name, int64_t size) {
-  auto [entry, isNew] = dims.insert({name.text, {size, name.span, false}});
+  auto [entry, isNew] =
+      dims.insert({name.text, {size, name.span, false, nullptr}});
   if (isNew || entry->second.size == size)
     return true;
   diagnostics

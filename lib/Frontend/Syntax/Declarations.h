@@ -25,6 +25,7 @@ struct DimInfo {
   int64_t size = 0;
   Span span;
   bool isDeclared = true;
+  const Expr *value = nullptr; ///< what a declaration computes it from
 };
 
 struct AxisInfo {

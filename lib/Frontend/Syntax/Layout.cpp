@@ -127,13 +127,20 @@ bool Declarations::checkAxes(const LayoutRule &rule) {
     ok = false;
     if (rule.isOptional || incomplete.axes)
       continue;
+    if (axes.empty()) {
+      diagnostics.error(
+          axis.span, "layout names mesh axis " + quote(axis.text) +
+                         ", but there is no mesh; declare one, as in 'mesh " +
+                         std::string(axis.text) + " = 2' or --mesh " +
+                         std::string(axis.text) + "=2");
+      continue;
+    }
     Diagnostic &unknown = diagnostics.error(
         axis.span, "layout names mesh axis " + quote(axis.text) +
                        ", which the mesh does not have" +
                        didYouMean(axis.text, known) +
                        " (a rule that may not apply is written with '->?')");
-    if (!axes.empty())
-      unknown.note(axes.front().span, "the mesh is declared here");
+    unknown.note(axes.front().span, "the mesh is declared here");
   }
   return ok;
 }

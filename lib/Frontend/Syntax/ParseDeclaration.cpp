@@ -356,6 +356,13 @@ bool Parser::parseDefault(TensorDeclaration &tensor,
                           const std::vector<TensorDeclaration> &before) {
   if (accept(TokenKind::Assign)) {
     tensor.defaultValue = parseExpression();
+    if (tensor.defaultValue && tensor.kind == TensorDeclaration::Kind::Dim) {
+      diagnostics.error(tensor.defaultValue->span,
+                        "argument " + quote(tensor.name.text) +
+                            " is a dim, which has no default; each call names "
+                            "one");
+      tensor.defaultValue = nullptr;
+    }
     return tensor.defaultValue != nullptr;
   }
   if (before.empty() || !before.back().defaultValue)

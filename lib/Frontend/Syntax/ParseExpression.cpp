@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/ForeignNames.h"
 #include "lib/Frontend/Syntax/Parser.h"
 
 #include <charconv>
@@ -234,12 +235,12 @@ ExprPtr Parser::rejectMember(const Expr &value) {
 std::string meshc::syntax::describeMember(std::string_view value,
                                           std::string_view member,
                                           bool isCall) {
-  std::string of(value), name(member);
-  return "values have no members, got " + quote("." + name) + "; " +
-         (isCall ? "write '" + name + "(" + of + ", …)'"
-                 : "dims are known by name, so that nothing is transposed; "
-                   "rename(" +
-                       of + ", a -> b) gives a dim another name");
+  std::string of(value), name(member), instead = describeForeign(member);
+  if (instead.empty())
+    instead = isCall ? "write '" + name + "(" + of + ", …)'"
+                     : "a tensor has a name, a type and dims alone, which "
+                       "meshc --shapes lists";
+  return "values have no members, got " + quote("." + name) + "; " + instead;
 }
 
 ExprPtr Parser::parseAtom() {

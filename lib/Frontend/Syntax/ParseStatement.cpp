@@ -62,24 +62,58 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
              : rejectStatement();
 }
 
-/// name = expression, name, name = call, metric name = expression: from the
-/// first name on. [L4.12], [L6.4]
-bool Parser::parseAssignment(std::vector<Statement> &list, Span start,
-                             bool isMetric) {
-  std::vector<Name> names;
-  do {
-    names.push_back(*expectName("a name"));
-  } while (accept(TokenKind::Comma));
-  next();
-  ExprPtr value = parseExpression();
-  bool ok = value != nullptr;
-  if (isMetric && names.size() > 1) {
-    diagnostics.error(names[1].span,
+/// h, h[batch, model], h[batch]: i32 = …; atAssignment has found a `=`. After
+/// an error in the list of dims, the name alone. [L4.18]
+TensorDeclaration Parser::parseTarget() {
+  Name name{textOf(peek()), peek().span};
+  TokenKind first = peek(2).kind;
+  bool isIndexed = peek(1).kind == TokenKind::LeftBracket &&
+                   first != TokenKind::Name && first != TokenKind::RightBracket;
+  std::optional<TensorDeclaration> target;
+  if (isIndexed)
+    diagnostics.error(peek(2).span,
+                      "no entry is assigned by its position; a name gets a new "
+                      "value as a whole, as in where(iota(seq) == 0, a, x)");
+  else
+    target = parseTensor("a name");
+  if (target)
+    return std::move(*target);
+  while (!at(TokenKind::Assign) && !at(TokenKind::End))
+    next();
+  TensorDeclaration alone;
+  alone.name = name;
+  return alone;
+}
+
+/// Whether the targets are that of a metric: one name. [L6.4]
+bool Parser::checkMetric(const std::vector<TensorDeclaration> &targets) {
+  if (targets.size() > 1) {
+    diagnostics.error(targets[1].name.span,
                       "a metric is one value; assign the values of the "
                       "function to names, and give each metric one of them");
     return false;
   }
-  if (names.size() > 1 && at(TokenKind::Comma) && ok) {
+  if (targets[0].dims || targets[0].type)
+    diagnostics.error(targets[0].name.span,
+                      "a metric is always a scalar f32; leave its dims and its "
+                      "type out");
+  return true;
+}
+
+/// name = expression, name, name = call, metric name = expression: from the
+/// first name on. [L4.12], [L4.18], [L6.4]
+bool Parser::parseAssignment(std::vector<Statement> &list, Span start,
+                             bool isMetric) {
+  std::vector<TensorDeclaration> targets;
+  do {
+    targets.push_back(parseTarget());
+  } while (accept(TokenKind::Comma));
+  next();
+  ExprPtr value = parseExpression();
+  bool ok = value != nullptr;
+  if (isMetric && !checkMetric(targets))
+    return false;
+  if (targets.size() > 1 && at(TokenKind::Comma) && ok) {
     diagnostics.error(peek().span,
                       "several names take the values of one function call; "
                       "assign other values one by one");
@@ -87,10 +121,10 @@ bool Parser::parseAssignment(std::vector<Statement> &list, Span start,
     ok = false;
   }
   if (isMetric)
-    list.push_back({start, MetricStatement{names[0], std::move(value)}});
+    list.push_back({start, MetricStatement{targets[0].name, std::move(value)}});
   else
     list.push_back(
-        {start, AssignStatement{std::move(names), std::move(value)}});
+        {start, AssignStatement{std::move(targets), std::move(value)}});
   return ok;
 }
 
@@ -161,13 +195,20 @@ bool Parser::rejectStatement() {
   return false;
 }
 
+/// What stands for a declaration of the name that could not be read.
+static AssignStatement makeUnread(const Name &name) {
+  AssignStatement unread;
+  unread.targets.emplace_back().name = name;
+  return unread;
+}
+
 /// param w[a, b]: f32 ~ normal(0.02). [L6.2]
 bool Parser::parseParam(std::vector<Statement> &list) {
   Span start = next().span;
   Name name{textOf(peek()), peek().span};
   std::optional<TensorDeclaration> tensor = parseTensor("a parameter's name");
   if (!tensor) {
-    list.push_back({start, AssignStatement{{name}, nullptr}});
+    list.push_back({start, makeUnread(name)});
     return false;
   }
   ParamStatement param{std::move(*tensor), nullptr};
@@ -179,7 +220,7 @@ bool Parser::parseParam(std::vector<Statement> &list) {
   if (ok)
     list.push_back({start, std::move(param)});
   else
-    list.push_back({start, AssignStatement{{name}, nullptr}});
+    list.push_back({start, makeUnread(name)});
   return ok;
 }
 

@@ -131,18 +131,42 @@ bool Parser::atStatement() const {
     return true;
   // Names on further lines may be arguments, and are many in some texts.
   return atAssignment(/*onOneLine=*/true) ||
-         (at(TokenKind::Name) && peek(1).kind == TokenKind::Name);
+         (at(TokenKind::Name) && peek(1).kind == TokenKind::Name &&
+          !peek(1).startsLine);
 }
 
-/// True at `name =` and `name, name =`.
+/// How many tokens ahead the name that is `ahead` tokens from here ends, with
+/// the dims and the type that may follow it; 0 if there is no name. What
+/// follows it may be wrong or end at the `=`: it is checked when it is read.
+/// [L4.18]
+size_t Parser::skipTarget(size_t ahead, bool onOneLine) const {
+  if (peek(ahead).kind != TokenKind::Name)
+    return 0;
+  ++ahead;
+  if (peek(ahead).kind == TokenKind::LeftBracket && !peek(ahead).startsLine) {
+    do {
+      TokenKind kind = peek(++ahead).kind;
+      if (kind == TokenKind::Assign)
+        return ahead;
+      if (kind == TokenKind::End || kind == TokenKind::LeftBrace ||
+          kind == TokenKind::RightBrace ||
+          (onOneLine && peek(ahead).startsLine))
+        return 0;
+    } while (peek(ahead).kind != TokenKind::RightBracket);
+    ++ahead;
+  }
+  if (peek(ahead).kind == TokenKind::Colon)
+    ahead += peek(ahead + 1).kind == TokenKind::Name ? 2 : 1;
+  return ahead;
+}
+
+/// True at `name =`, `name, name =` and `name[dims]: type =`.
 bool Parser::atAssignment(bool onOneLine) const {
-  size_t ahead = 0;
-  while (peek(ahead).kind == TokenKind::Name &&
-         peek(ahead + 1).kind == TokenKind::Comma &&
-         !(onOneLine && peek(ahead + 2).startsLine))
-    ahead += 2;
-  return peek(ahead).kind == TokenKind::Name &&
-         peek(ahead + 1).kind == TokenKind::Assign;
+  size_t ahead = skipTarget(0, onOneLine);
+  while (ahead > 0 && peek(ahead).kind == TokenKind::Comma &&
+         !(onOneLine && peek(ahead + 1).startsLine))
+    ahead = skipTarget(ahead + 1, onOneLine);
+  return ahead > 0 && peek(ahead).kind == TokenKind::Assign;
 }
 
 bool Parser::atRecompute() const {

@@ -53,6 +53,7 @@ private:
   std::optional<Name> expectName(std::string_view what);
   bool atDeclaration() const;
   bool atStatement() const;
+  size_t skipTarget(size_t ahead, bool onOneLine) const;
   bool atAssignment(bool onOneLine) const;
   bool atRecompute() const;
   bool atRequire() const;
@@ -96,6 +97,8 @@ private:
                        std::string_view owner);
   bool parseStatement(std::vector<Statement> &list);
   bool parseAssignment(std::vector<Statement> &list, Span start, bool isMetric);
+  TensorDeclaration parseTarget();
+  bool checkMetric(const std::vector<TensorDeclaration> &targets);
   bool parseReturn(std::vector<Statement> &list);
   bool rejectStatement();
   bool rejectControl();

@@ -63,3 +63,28 @@ meshc::syntax::didYouMean(std::string_view name,
   return near.empty() ? std::string()
                       : "; did you mean '" + std::string(near) + "'?";
 }
+
+bool meshc::syntax::looksAlike(std::string_view a, std::string_view b) {
+  constexpr size_t leastSwapped = 3, leastReplaced = 6;
+  if (a.size() < b.size())
+    std::swap(a, b);
+  auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  size_t before =
+      std::mismatch(b.begin(), b.end(), a.begin()).first - b.begin();
+  size_t behind =
+      std::mismatch(b.rbegin(), b.rend(), a.rbegin()).first - b.rbegin();
+  if (a.size() == b.size() + 1)
+    return b.size() >= leastSwapped && before > 0 && before < b.size() &&
+           behind > 0 && behind < b.size() && before + behind >= b.size() &&
+           !isDigit(a[before]);
+  if (a.size() != b.size() || before + behind >= a.size())
+    return false;
+  size_t differing = a.size() - before - behind;
+  if (differing == 2)
+    return a.size() >= leastSwapped && a[before] == b[before + 1] &&
+           a[before + 1] == b[before];
+  bool isInside = before > 0 && behind > 0;
+  return differing == 1 && a.size() >= leastReplaced && isInside &&
+         !isDigit(a[before]) && !isDigit(b[before]) &&
+         (a[before - 1] != '_' || a[before + 1] != '_');
+}

@@ -24,6 +24,12 @@ std::string_view nearestName(std::string_view name,
 std::string didYouMean(std::string_view name,
                        const std::vector<std::string_view> &candidates);
 
+/// Whether one of two names is probably the other one, misspelled: a letter
+/// inside is missing or replaced, or two neighbours are swapped. Names that
+/// differ in their first or last letter, in a digit or in a part of one letter,
+/// such as heads and head or a_q_w and a_k_w, may be told apart on purpose.
+bool looksAlike(std::string_view a, std::string_view b);
+
 } // namespace meshc::syntax
 
 #endif // MESHC_FRONTEND_SYNTAX_SPELLING_H

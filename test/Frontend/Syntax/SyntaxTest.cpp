@@ -8,7 +8,6 @@
 #include "lib/Frontend/Syntax/Declarations.h"
 #include "lib/Frontend/Syntax/Lexer.h"
 #include "lib/Frontend/Syntax/Parse.h"
-#include "lib/Frontend/Syntax/Spelling.h"
 
 #include <gtest/gtest.h>
 
@@ -332,7 +331,7 @@ TEST(Parser, ReadsSeveralValues) { // [L4.12]
   std::vector<size_t> counts;
   for (const Statement &statement : function.body.statements)
     if (const auto *assigned = std::get_if<AssignStatement>(&statement.node))
-      counts.push_back(assigned->names.size());
+      counts.push_back(assigned->targets.size());
     else
       counts.push_back(std::get<ReturnStatement>(statement.node).values.size());
   EXPECT_EQ(counts, (std::vector<size_t>{3, 2, 1, 2, 2}));
@@ -428,9 +427,23 @@ TEST(Declarations, TakeOverrides) { // [L8]
                                "'bach'; did you mean 'batch'?\n");
 }
 
-TEST(Spelling, FindsTheNearest) {
-  EXPECT_EQ(nearestName("hiden", {"batch", "hidden"}), "hidden");
-  EXPECT_EQ(nearestName("modle", {"model", "mode"}), "model");
-  EXPECT_EQ(nearestName("x", {"y"}), "");
-  EXPECT_EQ(nearestName("pixel", {"batch"}), "");
+TEST(Parser, ReadsStatedDims) { // [L4.18]
+  Parsed parsed("model m(x[a]) {\n  h[a,\n    b]: f32 = x; y: i32 = 3\n"
+                "  z = x +\n    y\n  p[a], q: i1 = f(x)\n  s[] = 1 }\n");
+  EXPECT_EQ(parsed.messages(), "");
+  const auto &model =
+      std::get<ModelDeclaration>(parsed.program.declarations.at(0));
+  std::string targets;
+  for (const Statement &statement : model.body.statements)
+    for (const TensorDeclaration &target :
+         std::get<AssignStatement>(statement.node).targets)
+      targets += std::string(target.name.text) +
+                 (target.dims ? "[" + printNames(*target.dims) + "]" : "") +
+                 (target.type ? ":" + std::string(target.type->text) : "") +
+                 " ";
+  EXPECT_EQ(targets, "h[a b]:f32 y:i32 z p[a] q:i1 s[] ");
+  // An operand that is missing is not taken from the next statement.
+  EXPECT_EQ(Parsed("fn f(x) {\n  a = x +\n  b[c]: f32 = x\n  return a }\n")
+                .messages(),
+            "2:10: expected an expression, got the end of the line\n");
 }

@@ -13,6 +13,7 @@ syn match meshKeyword "}\s*\zswhile\>"
 syn match meshKeyword "\]\s*\zsover\>"
 syn match meshKeyword "\<for\s\+\w\+\s\+\zsbackwards\>"
 syn keyword meshType f32 bf16 f16 i32 i1
+syn match meshDims "\(^\|[;{,]\)\s*\w\+\zs\[[[:alnum:]_, ]*\]\ze\s*\(:\s*\w\+\s*\)\?\(=\|,\)"
 syn keyword meshFunction abs argmax argsort broadcast cast categorical concat cos cross_entropy cumsum dot dot_attention
 syn keyword meshFunction dropout einsum erf exp floor gather gelu in_generation iota log
 syn keyword meshFunction log_softmax max maximum mean merge min minimum mod
@@ -33,6 +34,7 @@ hi def link meshDeclaration Statement
 hi def link meshKeyword Keyword
 hi def link meshString String
 hi def link meshType Type
+hi def link meshDims Type
 hi def link meshFunction Function
 hi def link meshNumber Number
 hi def link meshOperator Operator

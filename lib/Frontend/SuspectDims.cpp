@@ -1,0 +1,312 @@
+//===- SuspectDims.cpp - dims that are probably a mistake -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Programs that are valid but hardly what was meant: operands that do not
+/// share a dim are broadcast to each other, so a second name for a dim, or one
+/// name where two are needed, changes what is computed, and is no error. There
+/// is a warning where nothing else explains the text.
+///
+//===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/TensorAttributes.h"
+#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::quote;
+
+//===----------------------------------------------------------------------===//
+// Two names where one was meant
+//===----------------------------------------------------------------------===//
+
+void Emitter::warnOfLookalike(const syntax::Name &name, int64_t size,
+                              nd::TensorType of) {
+  const DimArgument *argument =
+      scope ? scope->findDimArgument(name.text) : nullptr;
+  std::string_view text = argument ? argument->name : name.text;
+  if (declarations.dims.count(text) || (isImported() && !argument))
+    return;
+  for (const auto &[known, info] : declarations.dims) {
+    // The operation could not have given that name.
+    bool isTaken = of && of.hasDim(StringRef(known));
+    if (isTaken || info.size != size || !syntax::looksAlike(text, known))
+      continue;
+    std::string number = std::to_string(size);
+    diagnostics
+        .warning(argument ? argument->place : name.span,
+                 "dim " + quote(text) + " is introduced here with size " +
+                     number + ", the size of dim " + quote(known) +
+                     "; did you mean " + quote(known) +
+                     "? If not, declare it: dim " + std::string(text) + " = " +
+                     number)
+        .note(info.span, quote(known) + " is " +
+                             (info.isDeclared ? "declared" : "introduced") +
+                             " here");
+    return;
+  }
+}
+
+/// The dims whose product an expression is, in the order of the text:
+/// a * b * size(c). False if it is none.
+static bool collectFactors(const syntax::Expr &expr,
+                           std::vector<std::string_view> &dims) {
+  if (const syntax::Name *name = expr.asName()) {
+    dims.push_back(name->text);
+    return true;
+  }
+  if (const auto *binary = std::get_if<syntax::BinaryExpr>(&expr.node))
+    return binary->kind == syntax::BinaryKind::Multiply &&
+           collectFactors(*binary->left, dims) &&
+           collectFactors(*binary->right, dims);
+  const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
+  return call && !call->module && call->callee.text == "size" &&
+         call->arguments.size() == 1 && call->arguments[0].value &&
+         call->arguments[0].value->asName() &&
+         collectFactors(*call->arguments[0].value, dims);
+}
+
+void Emitter::noteTwin(StringAttr name, ArrayRef<StringAttr> merged) {
+  std::vector<std::string_view> parts;
+  for (StringAttr dim : merged)
+    parts.push_back(std::string_view(dim.getValue()));
+  for (const auto &[known, info] : declarations.dims) {
+    std::vector<std::string_view> factors;
+    // Of a name that looks like the other one there is a warning already.
+    if (info.value && collectFactors(*info.value, factors) &&
+        factors == parts &&
+        !syntax::looksAlike(std::string_view(name.getValue()), known))
+      twins[std::string_view(name.getValue())] = known;
+  }
+}
+
+/// Whether the types share a dim.
+static bool shareDim(nd::TensorType a, nd::TensorType b) {
+  return llvm::any_of(a.getDims(), [&](nd::DimAttr dim) {
+    return b.hasDim(dim.getName().getValue());
+  });
+}
+
+/// Warns if the operands of arithmetic on two tensors have one dim by two
+/// names: each is broadcast along the other's.
+void Emitter::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
+  auto has = [](nd::TensorType type, std::string_view dim,
+                std::string_view not_) {
+    return type.hasDim(StringRef(dim)) && !type.hasDim(StringRef(not_));
+  };
+  nd::TensorType a = nd::getTensorType(operands[0]);
+  nd::TensorType b = nd::getTensorType(operands[1]);
+  if (!shareDim(a, b))
+    return;
+  for (const auto &[made, known] : twins) {
+    if (!(has(a, made, known) && has(b, known, made)) &&
+        !(has(b, made, known) && has(a, known, made)))
+      continue;
+    const syntax::DimInfo &madeInfo = declarations.dims.at(made);
+    diagnostics
+        .warning(at, "the result has dims " + quote(known) + " and " +
+                         quote(made) + ", which have the same " +
+                         std::to_string(madeInfo.size) +
+                         " entries; if they are one dim, give it one name")
+        .note(madeInfo.span, quote(made) + " is introduced here")
+        .note(declarations.dims.at(known).span,
+              quote(known) + " is declared here");
+    twins.erase(made);
+    return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// One name where two were meant: attention without a second name
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A softmax over a dim of scores, in which queries and keys both have the dim:
+/// each position's query meets its own key alone.
+class PairedScores {
+public:
+  PairedScores(const Emitter &emitter, nd::SoftmaxOp softmax)
+      : emitter(emitter), scores(softmax.getInput()),
+        weights(softmax.getResult()), dim(softmax.getDim()) {}
+
+  /// The product of queries and keys; null if the scores are none.
+  nd::EinsumOp findProduct() const;
+  /// Whether the weights are used for each position again, and not only to sum
+  /// up all positions, as a pooling does.
+  bool areUsedByPosition() const;
+
+private:
+  bool hasDim(Value value) const {
+    return nd::getTensorType(value).hasDim(dim);
+  }
+  bool isOfPairs(nd::EinsumOp product) const;
+  bool isParameter(Value value) const;
+  bool isProjection(Operation *op) const;
+  llvm::SetVector<Value> findOrigins(Value value) const;
+  static SmallVector<Value> findResults(OpOperand &use);
+
+  /// Enough for what stands between scores and their product.
+  static constexpr size_t mostValues = 1000;
+  const Emitter &emitter;
+  Value scores, weights;
+  StringRef dim;
+};
+
+} // namespace
+
+/// Whether the value is a parameter, or its entry in a loop.
+bool PairedScores::isParameter(Value value) const {
+  while (isa<BlockArgument>(value)) {
+    SmallVector<Value> sources = emitter.findSources(value);
+    if (sources.size() != 1)
+      return false;
+    value = sources.front();
+  }
+  return value.getDefiningOp<nd::ParameterOp>() != nullptr;
+}
+
+/// What the value is computed from, as long as it has the dim: floats that are
+/// no parameters.
+llvm::SetVector<Value> PairedScores::findOrigins(Value value) const {
+  llvm::SetVector<Value> origins;
+  origins.insert(value);
+  for (size_t i = 0; i < std::min(origins.size(), mostValues); ++i)
+    for (Value source : emitter.findSources(origins[i]))
+      if (hasDim(source) && nd::getTensorType(source).isFloat() &&
+          !isParameter(source))
+        origins.insert(source);
+  return origins;
+}
+
+/// Whether two factors have the dim, which stays in the product, and come from
+/// one tensor.
+bool PairedScores::isOfPairs(nd::EinsumOp product) const {
+  if (product.getReduced().empty() || !hasDim(product.getResult()))
+    return false;
+  std::optional<llvm::SetVector<Value>> first;
+  for (Value operand : product.getOperands()) {
+    if (!hasDim(operand) || isParameter(operand))
+      continue;
+    llvm::SetVector<Value> origins = findOrigins(operand);
+    if (!first)
+      first = std::move(origins);
+    else if (llvm::any_of(origins,
+                          [&](Value each) { return first->contains(each); }))
+      return true;
+  }
+  return false;
+}
+
+nd::EinsumOp PairedScores::findProduct() const {
+  llvm::SetVector<Value> values;
+  values.insert(scores);
+  for (size_t i = 0; i < std::min(values.size(), mostValues); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (!op || isa<nd::ScanOp>(op))
+      continue;
+    if (auto product = dyn_cast<nd::EinsumOp>(op)) {
+      if (isOfPairs(product))
+        return product;
+      continue;
+    }
+    for (Value operand : op->getOperands())
+      if (hasDim(operand))
+        values.insert(operand);
+  }
+  return {};
+}
+
+/// What a use computes, through the ends of loops.
+SmallVector<Value> PairedScores::findResults(OpOperand &use) {
+  Operation *user = use.getOwner();
+  SmallVector<Value> results;
+  auto add = [&](const nd::Tie &tie, Value from) {
+    for (Value each : {Value(tie.argument), Value(tie.result)})
+      if (each && each != from)
+        results.push_back(each);
+  };
+  if (auto scan = dyn_cast<nd::ScanOp>(user)) {
+    for (const nd::Tie &tie : scan.getTies())
+      if (tie.operand == use.get())
+        add(tie, use.get());
+  } else if (auto scan = dyn_cast<nd::ScanOp>(user->getParentOp());
+             scan && isa<nd::YieldOp>(user)) {
+    for (const nd::Tie &tie : scan.getTies())
+      if (tie.yielded == use.get())
+        add(tie, use.get());
+  } else {
+    llvm::append_range(results, user->getResults());
+  }
+  return results;
+}
+
+/// Whether the op is a product with a parameter, which keeps the dim.
+bool PairedScores::isProjection(Operation *op) const {
+  return isa<nd::EinsumOp>(op) &&
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return isParameter(operand); });
+}
+
+bool PairedScores::areUsedByPosition() const {
+  // The second: whether all positions are summed up in the value.
+  llvm::SetVector<std::pair<Value, unsigned>> reached;
+  reached.insert({weights, 0});
+  for (size_t i = 0; i < std::min(reached.size(), mostValues); ++i) {
+    auto [value, isSum] = reached[i];
+    for (OpOperand &use : value.getUses())
+      for (Value result : findResults(use)) {
+        Operation *user = use.getOwner();
+        bool isRenamed =
+            isa<nd::RenameOp, nd::SplitDimOp, nd::MergeDimsOp>(user);
+        if (!nd::getTensorType(result) || (isRenamed && !hasDim(result)))
+          continue;
+        if (hasDim(result) && (isSum || isProjection(user)))
+          return true;
+        // Weights may sum up another dim, as those of capsules do.
+        auto product = dyn_cast<nd::EinsumOp>(user);
+        if (!product || product.getReduced().empty() || !hasDim(result))
+          reached.insert({result, isSum || !hasDim(result)});
+      }
+  }
+  return false;
+}
+
+/// Warns of attention in which no position meets another one.
+void Emitter::warnOfScores() {
+  std::set<std::pair<uint32_t, uint32_t>> warned;
+  modelBody->walk([&](nd::SoftmaxOp softmax) {
+    auto place = places.find(softmax);
+    PairedScores scores(*this, softmax);
+    nd::EinsumOp product =
+        place == places.end() ? nd::EinsumOp() : scores.findProduct();
+    if (!product || !scores.areUsedByPosition() ||
+        !warned.insert({place->second.source, place->second.begin}).second)
+      return;
+    std::string dim = softmax.getDim().str();
+    std::string fresh = dim == "memory" ? "positions" : "memory";
+    syntax::Diagnostic &warning = diagnostics.warning(
+        place->second,
+        "the scores of this softmax have dim " + quote(dim) +
+            " once, for queries and keys, so each position meets itself alone; "
+            "for attention to all positions, rename the dim in keys and "
+            "values, as in rename(k, " +
+            dim + " -> " + fresh + "), and take softmax and sum over " +
+            quote(fresh));
+    if (auto at = places.find(product); at != places.end())
+      warning.note(at->second,
+                   "this product pairs equal positions of " + quote(dim));
+  });
+}
