@@ -194,8 +194,9 @@ Product::Product(const PackedKernel &kernel, const Matrices &matrices,
     planTasks();
 }
 
-/// Tasks are rows of C, about as many as a thread packs at once; a multiple of
-/// the threads where there are enough rows, and otherwise columns too.
+/// Divides C into tasks. A task has about as many rows of C as a thread packs
+/// at once. If there are enough rows, the number of tasks is a multiple of the
+/// number of threads; otherwise the columns are divided, too.
 void Product::planTasks() {
   int64_t tiles = divideUp(matrices.m, blocks.rows), team = blocks.workers;
   rowTasks = divideUp(tiles, blocks.tilesA);
