@@ -80,79 +80,161 @@ LogicalResult EinsumOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One element of the result: the sum over the reduced dims, with the innermost
-/// as a plain loop.
-struct Contraction {
-  ArrayRef<const HostTensor *> operands;
-  SmallVector<SmallVector<int64_t>> resultStrides; ///< along the result's dims
-  SmallVector<int64_t> reducedSizes;               ///< all but the innermost
-  SmallVector<SmallVector<int64_t>> reducedStrides;
-  int64_t innerSize = 1;
-  SmallVector<int64_t> innerStrides;
+/// Sums of products, one row of the result at a time: the entries along one of
+/// its dims. All entries of a row are added up together, so that the innermost
+/// loop has no sum that waits for the one before. Each entry is summed in the
+/// order of the reduced dims.
+class Contraction {
+public:
+  Contraction(EinsumOp op, ArrayRef<const HostTensor *> operands,
+              const HostTensor &result, const EvaluationContext &context);
 
-  /// Number: double, or uint32_t for i32, which wraps.
-  template <typename Number> Number sum(ArrayRef<int64_t> start) const {
-    Number total = 0;
-    forEachIndex(reducedSizes, reducedStrides,
-                 [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
-                   for (int64_t k = 0; k < innerSize; ++k) {
-                     Number product = 1;
-                     for (size_t i = 0; i < operands.size(); ++i)
-                       product *= convert<Number>(
-                           operands[i]->data[start[i] + offsets[i] +
-                                             k * innerStrides[i]]);
-                     total += product;
-                   }
-                 });
-    return total;
-  }
+  /// Computes all entries. Number: double, or uint32_t for i32, which wraps.
+  template <typename Number> void run(HostTensor &result) const;
 
 private:
+  /// The inner loops: adds the products of the innermost reduced dim to a row.
+  /// `starts`: of each operand, the offset of the row's first factor.
+  template <typename Number>
+  void addProducts(ArrayRef<int64_t> starts, MutableArrayRef<Number> row) const;
+  template <typename Number>
+  void addProduct(ArrayRef<const double *> factors,
+                  MutableArrayRef<Number> row) const;
+
   template <typename Number> static Number convert(double value) {
     if constexpr (std::is_integral_v<Number>)
       return static_cast<Number>(static_cast<int64_t>(value));
     else
       return value;
   }
+
+  const EvaluationContext &context;
+  ArrayRef<const HostTensor *> operands;
+  /// Of the dims of the result but the row's: sizes, and the strides of each
+  /// operand and, last, of the result.
+  SmallVector<int64_t> outerSizes;
+  SmallVector<SmallVector<int64_t>> outerStrides;
+  int64_t rowSize = 1;
+  SmallVector<int64_t> rowStrides;   ///< of each operand and, last, the result
+  SmallVector<int64_t> reducedSizes; ///< all but the innermost
+  SmallVector<SmallVector<int64_t>> reducedStrides;
+  int64_t innerSize = 1;
+  SmallVector<int64_t> innerStrides; ///< of each operand
 };
 } // namespace
+
+Contraction::Contraction(EinsumOp op, ArrayRef<const HostTensor *> operands,
+                         const HostTensor &result,
+                         const EvaluationContext &context)
+    : context(context), operands(operands), outerSizes(result.sizes) {
+  for (const HostTensor *operand : operands)
+    outerStrides.push_back(operand->getStridesAlong(result.type));
+  outerStrides.push_back(result.getStrides());
+  rowStrides.resize(outerStrides.size());
+  if (!outerSizes.empty()) { // a row lies along the longest dim
+    auto *longest = llvm::max_element(outerSizes);
+    auto dim = longest - outerSizes.begin();
+    rowSize = *longest;
+    outerSizes.erase(longest);
+    for (auto [stride, strides] : llvm::zip(rowStrides, outerStrides)) {
+      stride = strides[dim];
+      strides.erase(strides.begin() + dim);
+    }
+  }
+  reducedStrides.resize(operands.size());
+  for (auto name : op.getReduced().getAsRange<StringAttr>()) {
+    for (auto [operand, strides] : llvm::zip(operands, reducedStrides)) {
+      strides.push_back(operand->getStrideOf(name.getValue()));
+      if (operand->type.hasDim(name.getValue()))
+        innerSize = context.getCount(operand->type, name.getValue());
+    }
+    reducedSizes.push_back(innerSize);
+  }
+  bool reduces = !reducedSizes.empty();
+  innerSize = reduces ? reducedSizes.pop_back_val() : 1;
+  for (auto &strides : reducedStrides)
+    innerStrides.push_back(reduces ? strides.pop_back_val() : 0);
+}
+
+template <typename Number>
+void Contraction::addProduct(ArrayRef<const double *> factors,
+                             MutableArrayRef<Number> row) const {
+  const double *a = factors.front(), *b = factors.back();
+  int64_t aStride = rowStrides[0], bStride = rowStrides[factors.size() - 1];
+  auto size = static_cast<int64_t>(row.size());
+  Number *sums = row.data();
+  // Most have two factors, of which one or both lie along the row.
+  if (factors.size() == 2 && aStride == 1 && bStride == 0)
+    for (int64_t j = 0; j < size; ++j)
+      sums[j] += convert<Number>(a[j]) * convert<Number>(*b);
+  else if (factors.size() == 2 && aStride == 0 && bStride == 1)
+    for (int64_t j = 0; j < size; ++j)
+      sums[j] += convert<Number>(*a) * convert<Number>(b[j]);
+  else if (factors.size() == 2)
+    for (int64_t j = 0; j < size; ++j)
+      sums[j] +=
+          convert<Number>(a[j * aStride]) * convert<Number>(b[j * bStride]);
+  else
+    for (int64_t j = 0; j < size; ++j) {
+      Number product = 1;
+      for (size_t i = 0; i < factors.size(); ++i)
+        product *= convert<Number>(factors[i][j * rowStrides[i]]);
+      sums[j] += product;
+    }
+}
+
+template <typename Number>
+void Contraction::addProducts(ArrayRef<int64_t> starts,
+                              MutableArrayRef<Number> row) const {
+  SmallVector<const double *> factors;
+  for (auto [operand, start] : llvm::zip(operands, starts))
+    factors.push_back(operand->data.data() + start);
+  for (int64_t k = 0; k < innerSize; ++k) {
+    addProduct<Number>(factors, row);
+    for (auto [factor, stride] : llvm::zip(factors, innerStrides))
+      factor += stride;
+  }
+}
+
+template <typename Number> void Contraction::run(HostTensor &result) const {
+  Type elementType = result.type.getElementType();
+  SmallVector<Number> row(rowSize);
+  SmallVector<int64_t> starts(operands.size());
+  if (rowSize == 0)
+    return;
+  forEachIndex(
+      outerSizes, outerStrides,
+      [&](ArrayRef<int64_t>, ArrayRef<int64_t> first) {
+        llvm::fill(row, 0);
+        forEachIndex(reducedSizes, reducedStrides,
+                     [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                       for (auto [start, a, b] :
+                            llvm::zip(starts, first, offsets))
+                         start = a + b;
+                       addProducts<Number>(starts, row);
+                     });
+        double *values = result.data.data() + first.back();
+        for (int64_t j = 0; j < rowSize; ++j) {
+          double value;
+          if constexpr (std::is_integral_v<Number>)
+            value = static_cast<int32_t>(row[j]);
+          else
+            value = row[j];
+          values[j * rowStrides.back()] = context.round(value, elementType);
+        }
+      });
+}
 
 SmallVector<HostTensor>
 EinsumOp::evaluate(ArrayRef<const HostTensor *> operands,
                    const EvaluationContext &context) {
   SmallVector<HostTensor> results;
   HostTensor &result = results.emplace_back(context.makeTensor(getType()));
-  Contraction contraction;
-  contraction.operands = operands;
-  contraction.reducedStrides.resize(operands.size());
-  for (const HostTensor *operand : operands)
-    contraction.resultStrides.push_back(operand->getStridesAlong(result.type));
-  for (auto name : getReduced().getAsRange<StringAttr>()) {
-    for (auto [i, operand] : llvm::enumerate(operands)) {
-      int64_t position = operand->type.getDimIndex(name.getValue());
-      contraction.reducedStrides[i].push_back(
-          operand->getStrideOf(name.getValue()));
-      if (position >= 0)
-        contraction.innerSize =
-            context.getCount(operand->type, name.getValue());
-    }
-    contraction.reducedSizes.push_back(contraction.innerSize);
-  }
-  bool reduces = !contraction.reducedSizes.empty();
-  contraction.innerSize = reduces ? contraction.reducedSizes.pop_back_val() : 1;
-  for (auto &strides : contraction.reducedStrides)
-    contraction.innerStrides.push_back(reduces ? strides.pop_back_val() : 0);
-
-  Type elementType = getType().getElementType();
-  int64_t position = 0;
-  forEachIndex(result.sizes, contraction.resultStrides,
-               [&](ArrayRef<int64_t>, ArrayRef<int64_t> start) {
-                 double total = isa<FloatType>(elementType)
-                                    ? contraction.sum<double>(start)
-                                    : static_cast<int32_t>(
-                                          contraction.sum<uint32_t>(start));
-                 result.data[position++] = context.round(total, elementType);
-               });
+  Contraction contraction(*this, operands, result, context);
+  if (getType().isFloat())
+    contraction.run<double>(result);
+  else
+    contraction.run<uint32_t>(result);
   return results;
 }
 
