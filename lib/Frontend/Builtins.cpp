@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Builtins.h"
 
-#include "lib/Frontend/Syntax/Spelling.h"
-
 using namespace mlir;
 using namespace meshc;
 using namespace meshc::frontend;

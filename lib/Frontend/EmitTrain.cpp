@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
-#include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -103,8 +103,8 @@ static bool shareDim(nd::TensorType a, nd::TensorType b) {
 /// names: each is broadcast along the other's.
 void Emitter::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
   auto has = [](nd::TensorType type, std::string_view dim,
-                std::string_view not_) {
-    return type.hasDim(StringRef(dim)) && !type.hasDim(StringRef(not_));
+                std::string_view lacked) {
+    return type.hasDim(StringRef(dim)) && !type.hasDim(StringRef(lacked));
   };
   nd::TensorType a = nd::getTensorType(operands[0]);
   nd::TensorType b = nd::getTensorType(operands[1]);
