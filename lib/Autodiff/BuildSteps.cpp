@@ -15,6 +15,7 @@
 #include "lib/Autodiff/MicroBatches.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/ParameterAverages.h"
+#include "lib/Autodiff/ParameterUpdates.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
 #include "lib/Autodiff/StepFunction.h"
@@ -54,47 +55,15 @@ private:
                                          Value factor);
   FailureOr<SmallVector<Value>>
   addMicroBatches(StepFunction &step, const IRMapping &mapping, Value factor);
-  bool isAveraged(const StepTensor &parameter) const {
-    return averageOp && canAverage(parameter);
-  }
-  SmallVector<StepTensor> getScaleState() const;
-  std::optional<LossScale> addScale(StepFunction &step);
   SmallVector<Value> getParameters(const IRMapping &mapping);
   void cloneSettings(StepFunction &step, IRMapping &mapping);
   Value clip(StepFunction &step, const IRMapping &mapping,
              MutableArrayRef<Value> gradients);
-  void keepIfInfinite(LossScale &scale, unsigned index, Value value,
-                      ValueRange slots, MutableArrayRef<Value> updated);
-  void addUpdates(StepFunction &step, const IRMapping &mapping,
-                  ArrayRef<Value> gradients, ArrayRef<SmallVector<Value>> slots,
-                  std::optional<LossScale> &scale);
-  void moveAverages(StepFunction &step, const IRMapping &mapping,
-                    ArrayRef<Value> averages, std::optional<LossScale> &scale);
-  Operation *addUpdate(StepFunction &step, unsigned parameter, Value value,
-                       Value gradient, Value number, ValueRange slots,
-                       const IRMapping &mapping);
 
   ModuleOp module;
 };
 
 } // namespace
-
-/// What a model in f16 has besides parameters and slots.
-SmallVector<StepTensor> StepBuilder::getScaleState() const {
-  if (!scaleMetric)
-    return {};
-  return LossScale::getState(scaleMetric->name.getContext());
-}
-
-/// Adds the arguments of the scale.
-std::optional<LossScale> StepBuilder::addScale(StepFunction &step) {
-  SmallVector<Value> values;
-  for (const StepTensor &state : getScaleState())
-    values.push_back(step.addArgument(state, train.getLoc()));
-  if (values.empty())
-    return std::nullopt;
-  return LossScale(step.builder, train.getLoc(), values);
-}
 
 void StepBuilder::buildInitialize() {
   StepFunction step(module, model.getLoc(), "initialize");
@@ -108,23 +77,7 @@ void StepBuilder::buildInitialize() {
     values.push_back(mapping.lookupOrDefault(value));
     step.addResult(tensor, values.back());
   }
-  for (auto [index, op] : llvm::enumerate(parameterOps))
-    for (const nd::OptimizerSlot &slot : settings.getSlots(index))
-      step.addResult(
-          getSlot(index, slot),
-          nd::ConstantOp::create(step.builder, op.getLoc(), slot.type, 0.0));
-  double value = scaleMetric ? train.getLossScale().convertToDouble() : 0;
-  for (const StepTensor &state : getScaleState()) {
-    step.addResult(
-        state, nd::ConstantOp::create(step.builder, train.getLoc(),
-                                      cast<nd::TensorType>(state.type), value));
-    value = 0; // of the steps so far
-  }
-  for (auto [parameter, initial] : llvm::zip(parameters, values))
-    if (isAveraged(parameter))
-      step.addResult(getAverage(parameter),
-                     nd::ValueBuilder(step.builder, averageOp.getLoc())
-                         .castTo(initial, step.builder.getF32Type()));
+  addInitialState(step, *this, values);
   step.finish();
 }
 
@@ -273,122 +226,12 @@ Value StepBuilder::clip(StepFunction &step, const IRMapping &mapping,
   return clipGradients(step.builder, loc, gradients, names, bound);
 }
 
-Operation *StepBuilder::addUpdate(StepFunction &step, unsigned index,
-                                  Value value, Value gradient, Value number,
-                                  ValueRange slots, const IRMapping &mapping) {
-  OperationState state(train.getLoc(), settings.getUpdateName());
-  MLIRContext *context = state.getContext();
-  state.addOperands({value, gradient, number});
-  state.addOperands(slots);
-  SmallVector<Attribute> computed;
-  for (auto [name, source] : settings.getComputed(index)) {
-    computed.push_back(name);
-    state.addOperands(mapping.lookup(source));
-  }
-  state.addTypes(value.getType());
-  state.addTypes(slots.getTypes());
-  if (DictionaryAttr constants = settings.getConstants(index);
-      !constants.empty())
-    state.addAttribute("settings", constants);
-  if (!computed.empty())
-    state.addAttribute("computed", ArrayAttr::get(context, computed));
-  if (ArrayAttr stacked = parameterOps[index].getStackedAttr())
-    state.addAttribute("stacked", stacked);
-  nd::setClass(state.attributes, context, nd::TensorClass::Optimizer);
-  nd::setName(state.attributes, parameters[index].name);
-  nd::setParameter(state.attributes, parameters[index].name);
-  return step.builder.create(state);
-}
-
-/// Replaces the results of an update by the values before it where a gradient
-/// is not finite.
-void StepBuilder::keepIfInfinite(LossScale &scale, unsigned index, Value value,
-                                 ValueRange slots,
-                                 MutableArrayRef<Value> updated) {
-  StringAttr parameter = parameters[index].name;
-  updated[0] = scale.choose(updated[0], value, parameter, parameter);
-  for (auto [slot, before, after] :
-       llvm::zip(settings.getSlots(index), slots, updated.drop_front()))
-    after = scale.choose(after, before, getSlot(index, slot).name, parameter);
-}
-
-/// The new parameters, and behind them the new slots. A parameter without a
-/// gradient stays as it is.
-void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
-                             ArrayRef<Value> gradients,
-                             ArrayRef<SmallVector<Value>> slots,
-                             std::optional<LossScale> &scale) {
-  Value number =
-      nd::StepOp::create(step.builder, train.getLoc(),
-                         nd::TensorType::get(step.builder.getI32Type(), {}));
-  if (scale)
-    number = scale->getUpdateNumber(number);
-  SmallVector<SmallVector<Value>> newSlots(slots);
-  for (auto [index, gradient] : llvm::enumerate(gradients)) {
-    Value value = mapping.lookup(parameterOps[index].getResult());
-    if (!gradient) {
-      parameterOps[index].emitWarning()
-          << "loss '" << train.getLoss() << "' does not depend on parameter '"
-          << parameters[index].name.getValue() << "', which stays as it is";
-      step.addResult(parameters[index], value);
-      continue;
-    }
-    Operation *update =
-        addUpdate(step, index, value, gradient, number, slots[index], mapping);
-    SmallVector<Value> updated(update->getResults());
-    if (scale)
-      keepIfInfinite(*scale, index, value, slots[index], updated);
-    step.addResult(parameters[index], updated.front());
-    newSlots[index].assign(updated.begin() + 1, updated.end());
-  }
-  for (auto [index, values] : llvm::enumerate(newSlots))
-    for (auto [slot, value] : llvm::zip(settings.getSlots(index), values))
-      step.addResult(getSlot(index, slot), value);
-}
-
-/// The averages after the step. Those of parameters that no step changes stay
-/// as they are.
-void StepBuilder::moveAverages(StepFunction &step, const IRMapping &mapping,
-                               ArrayRef<Value> averages,
-                               std::optional<LossScale> &scale) {
-  if (!averageOp)
-    return;
-  AverageStep average(step.builder, averageOp,
-                      mapping.lookupOrNull(averageOp.getValue()));
-  const auto *before = averages.begin();
-  for (auto [index, parameter] : llvm::enumerate(parameters)) {
-    if (!isAveraged(parameter))
-      continue;
-    StepTensor state = getAverage(parameter);
-    Value value = *before++;
-    // Behind the metrics, the parameters are the step's first results.
-    Value updated = step.getResult(metrics.size() + index);
-    Value moved = value;
-    if (updated != mapping.lookup(parameterOps[index].getResult()))
-      moved = average.move(value, updated, state);
-    if (scale && moved != value)
-      moved = scale->choose(moved, value, state.name, parameter.name);
-    step.addResult(state, moved);
-  }
-}
-
 LogicalResult StepBuilder::buildTrainStep() {
   StepFunction step(module, model.getLoc(), "train_step");
   IRMapping mapping;
   addParameters(step, mapping);
-  SmallVector<SmallVector<Value>> slots;
-  for (auto [index, op] : llvm::enumerate(parameterOps)) {
-    slots.emplace_back();
-    for (const nd::OptimizerSlot &slot : settings.getSlots(index))
-      slots.back().push_back(
-          step.addArgument(getSlot(index, slot), op.getLoc()));
-  }
-  std::optional<LossScale> scale = addScale(step);
-  SmallVector<Value> averages;
-  for (const StepTensor &parameter : parameters)
-    if (isAveraged(parameter))
-      averages.push_back(
-          step.addArgument(getAverage(parameter), averageOp.getLoc()));
+  ParameterUpdates updates(step, *this, mapping);
+  LossScale *scale = updates.getScale();
   Location lossLoc = metricValues[0].getLoc();
   Value factor = scale ? scale->getScale()
                        : nd::ValueBuilder(step.builder, lossLoc)
@@ -409,12 +252,7 @@ LogicalResult StepBuilder::buildTrainStep() {
     scale->unscale(*gradients, parameters);
   cloneSettings(step, mapping);
   Value norm = clip(step, mapping, *gradients);
-  addUpdates(step, mapping, *gradients, slots, scale);
-  if (scale)
-    for (auto [state, value] :
-         llvm::zip(getScaleState(), scale->getNext(train.getScaleInterval())))
-      step.addResult(state, value);
-  moveAverages(step, mapping, averages, scale);
+  updates.addResults(*gradients);
   step.moveToEnd(metrics.size());
   if (normMetric)
     step.addResult(*normMetric, norm);

@@ -20,7 +20,7 @@ SmallVector<StepTensor> LossScale::getState(MLIRContext *context) {
   Type scalar = nd::TensorType::get(Float32Type::get(context), {});
   SmallVector<StepTensor> state;
   // No parameter has a name that begins so.
-  for (StringRef name : {"@loss_scale", "@good_steps", "@skipped_steps"})
+  for (StringRef name : {"@loss_scale", "@good_steps"})
     state.push_back({StringAttr::get(context, name), scalar,
                      ArrayAttr::get(context, {}), nd::TensorRole::Optimizer,
                      nd::TensorClass::Optimizer});
@@ -74,12 +74,6 @@ StepTensor LossScale::describeSkipped(MLIRContext *context) {
           ArrayAttr::get(context, {}), nd::TensorRole::Skipped};
 }
 
-Value LossScale::getUpdateNumber(Value step) {
-  nd::ValueBuilder build(builder, loc);
-  return build.make<nd::SubOp>(
-      step, build.castTo(skippedSteps, builder.getI32Type()));
-}
-
 SmallVector<Value> LossScale::getNext(int64_t interval) {
   nd::ValueBuilder build(builder, loc);
   auto number = [&](double value) {
@@ -96,8 +90,7 @@ SmallVector<Value> LossScale::getNext(int64_t interval) {
       build.make<nd::MulOp>(scale, number(0.5)), number(1));
   Value counted = build.make<nd::SelectOp>(isLong, number(0), good);
   return {build.make<nd::SelectOp>(isFinite, larger, smaller),
-          build.make<nd::SelectOp>(isFinite, counted, number(0)),
-          build.make<nd::AddOp>(skippedSteps, skipped)};
+          build.make<nd::SelectOp>(isFinite, counted, number(0))};
 }
 
 } // namespace meshc::autodiff

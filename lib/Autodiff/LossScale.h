@@ -17,11 +17,11 @@ namespace meshc::autodiff {
 /// finite, parameters and optimizer state stay as they are and the scale is
 /// halved, down to 1 at least; after `interval` steps in a row without that it
 /// is doubled. A skipped step is none for the optimizer, as under PyTorch's
-/// GradScaler: corrections of its bias count updates.
+/// GradScaler (ParameterUpdates).
 class LossScale {
 public:
-  /// The state: the scale, how many steps in a row were finite, and how many
-  /// were skipped. All are scalars f32.
+  /// The state: the scale, and how many steps in a row were finite. Both are
+  /// scalars f32.
   static llvm::SmallVector<StepTensor> getState(mlir::MLIRContext *context);
 
   /// What getSkipped() is of a step function.
@@ -30,8 +30,7 @@ public:
   /// `state` are the values before the step. Builds at the place of `builder`.
   LossScale(mlir::OpBuilder &builder, mlir::Location loc,
             mlir::ValueRange state)
-      : builder(builder), loc(loc), scale(state[0]), goodSteps(state[1]),
-        skippedSteps(state[2]) {}
+      : builder(builder), loc(loc), scale(state[0]), goodSteps(state[1]) {}
 
   mlir::Value getScale() const { return scale; }
   /// Multiplies the gradients by the inverse of the scale, in f32, and finds
@@ -40,12 +39,9 @@ public:
   void unscale(llvm::MutableArrayRef<mlir::Value> gradients,
                llvm::ArrayRef<StepTensor> parameters);
   /// `updated` if the gradients are finite, else `before`. `name` is that of
-  /// the tensor, which belongs to the parameter.
+  /// the tensor, which belongs to the parameter; a scalar may belong to none.
   mlir::Value choose(mlir::Value updated, mlir::Value before,
                      mlir::StringAttr name, mlir::StringAttr parameter);
-  /// The number of this update, from 0, in step number `step` (a scalar i32):
-  /// steps that were skipped do not count.
-  mlir::Value getUpdateNumber(mlir::Value step);
   /// 1 if the gradients are not finite, else 0: a scalar f32.
   mlir::Value getSkipped() const { return skipped; }
   /// The state after the step.
@@ -54,7 +50,7 @@ public:
 private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  mlir::Value scale, goodSteps, skippedSteps;
+  mlir::Value scale, goodSteps;
   mlir::Value isFinite, skipped; ///< i1 and f32, after unscale()
 };
 

@@ -52,6 +52,8 @@ struct ModelParts {
   /// if the model cannot become a program.
   mlir::LogicalResult collect();
 
+  /// Whether the training keeps an average of the parameter.
+  bool isAveraged(const StepTensor &parameter) const;
   /// The optimizer's state for a parameter, as a tensor of step functions.
   StepTensor getSlot(unsigned parameter, const nd::OptimizerSlot &slot) const;
 

@@ -14,8 +14,8 @@ using namespace mlir;
 
 namespace meshc::autodiff {
 
-bool canAverage(const StepTensor &parameter) {
-  return cast<nd::TensorType>(parameter.type).isFloat();
+bool ModelParts::isAveraged(const StepTensor &parameter) const {
+  return averageOp && cast<nd::TensorType>(parameter.type).isFloat();
 }
 
 StepTensor getAverage(const StepTensor &parameter) {

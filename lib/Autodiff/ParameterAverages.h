@@ -18,8 +18,6 @@
 
 namespace meshc::autodiff {
 
-/// Whether the parameter has an average where the training keeps some.
-bool canAverage(const StepTensor &parameter);
 /// The average as a tensor of step functions.
 StepTensor getAverage(const StepTensor &parameter);
 

@@ -26,6 +26,9 @@ public:
 
   /// The op of an update.
   llvm::StringRef getUpdateName() const { return updateName; }
+  /// Whether the optimizer depends on how many updates it made before. Not
+  /// without `train`.
+  bool countsUpdates() const { return optimizer && optimizer->countsUpdates(); }
   /// The constant settings, f64 by name. They include no defaults.
   mlir::DictionaryAttr getConstants(unsigned parameter) const;
   llvm::SmallVector<Computed> getComputed(unsigned parameter) const;

@@ -99,14 +99,20 @@ llvm::Error writeExamples(StringRef path, ArrayRef<HostTensor> batches,
 //===----------------------------------------------------------------------===//
 
 static StringRef getStoredName(Type type) {
-  return type.isF32() ? "F32" : type.isBF16() ? "BF16" : "F16";
+  return type.isInteger(32) ? "I32"
+         : type.isF32()     ? "F32"
+         : type.isBF16()    ? "BF16"
+                            : "F16";
 }
 
-static double readValue(const char *bytes, FloatType type) {
-  unsigned width = type.getWidth();
+static double readValue(const char *bytes, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
   uint64_t bits = width == 32 ? llvm::support::endian::read32le(bytes)
                               : llvm::support::endian::read16le(bytes);
-  llvm::APFloat number(type.getFloatSemantics(), llvm::APInt(width, bits));
+  if (type.isInteger(32))
+    return static_cast<int32_t>(bits);
+  llvm::APFloat number(cast<FloatType>(type).getFloatSemantics(),
+                       llvm::APInt(width, bits));
   return number.convertToDouble();
 }
 
@@ -116,7 +122,7 @@ static llvm::Expected<HostTensor> readTensor(StringRef path, StringRef name,
                                              const llvm::json::Object &entry,
                                              const StoredTensor &wanted,
                                              StringRef content) {
-  auto type = cast<FloatType>(wanted.type.getElementType());
+  Type type = wanted.type.getElementType();
   HostTensor tensor(wanted.type, nd::MeshAttr::get(type.getContext(), {}));
   auto [sizes, strides] = getLayout(tensor, wanted.order);
   SmallVector<int64_t> shape;
@@ -127,7 +133,7 @@ static llvm::Expected<HostTensor> readTensor(StringRef path, StringRef name,
     return makeError(path, "has another type or shape of tensor '" + name +
                                "' than the model");
   const llvm::json::Array *range = entry.getArray("data_offsets");
-  int64_t bytes = type.getWidth() / 8, begin = -1;
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8, begin = -1;
   if (range && range->size() == 2)
     begin = (*range)[0].getAsInteger().value_or(-1);
   int64_t length = bytes * tensor.getElementCount();

@@ -67,13 +67,17 @@ static std::string describeMisfit(const ParameterSource &source,
          source.describeShape();
 }
 
+/// In checkpoints of earlier versions, the number of skipped steps of a model
+/// in f16: what the metadata have, too.
+static constexpr const char *skippedStepsName = "@skipped_steps";
+
 /// Tensors of a checkpoint that the program does not have. A run that went on
 /// without them would write a checkpoint that has lost them.
 static void listForeign(const WeightFiles &files,
                         const std::set<std::string> &used,
                         std::vector<std::string> &problems) {
   for (const auto &[name, entry] : files.tensors())
-    if (!used.count(name))
+    if (!used.count(name) && name != skippedStepsName)
       problems.push_back("tensor '" + name + "', " + entry.tensor->describe() +
                          ", is no state of this program's training, which "
                          "would lose it ('--weights' begins with the "
@@ -324,13 +328,60 @@ static void load(const WeightFiles &files, const NameMap *map,
   files.checkIntact();
 }
 
+/// The program's tensor of that role and name, or null.
+static const MeshcTensor *findState(const MeshcProgram &program, MeshcRole role,
+                                    const std::string &name) {
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (program.tensors[i].role == role && name == program.tensors[i].name)
+      return &program.tensors[i];
+  return nullptr;
+}
+
+/// The value in f32 that the program keeps of a 16-bit parameter, or null.
+static const MeshcTensor *findMaster(const MeshcProgram &program,
+                                     const MeshcTensor &parameter) {
+  return typeOf(parameter) == MESHC_F32
+             ? nullptr
+             : findState(program, MESHC_OPTIMIZER,
+                         std::string(parameter.name) + ".master");
+}
+
+/// Sets the number of updates that a checkpoint without it was made after.
+static void setUpdates(const SafetensorsFile &file, const MeshcTensor &updates,
+                       const Rank &rank) {
+  const RunState state = readRunState(file);
+  const auto count = static_cast<int32_t>(state.step - state.skipped);
+  rank.device->write(
+      updates, [&](char *block) { std::memcpy(block, &count, sizeof(count)); });
+}
+
 void meshc::runtime::loadState(const SafetensorsFile &file, const Rank &rank) {
-  std::vector<ParameterSource> sources;
-  for (uint32_t i = 0; i < rank.program->tensorCount; ++i)
-    if (isState(rank.program->tensors[i]))
-      sources.emplace_back(rank.program->tensors[i]);
-  load(WeightFiles(file), nullptr, sources, rank, /*ofOtherTools=*/false,
-       /*refused=*/0);
+  const MeshcProgram &program = *rank.program;
+  const WeightFiles files(file);
+  std::vector<ParameterSource> sources, masters;
+  std::set<const MeshcTensor *> derived;
+  const MeshcTensor *updates = findState(program, MESHC_OPTIMIZER, "@updates");
+  if (updates && !files.find(updates->name))
+    derived.insert(updates);
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    if (tensor.role != MESHC_PARAMETER)
+      continue;
+    const MeshcTensor *master = findMaster(program, tensor);
+    if (!master || files.find(master->name))
+      continue;
+    masters.emplace_back(*master, tensor.name);
+    derived.insert(master);
+  }
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (isState(program.tensors[i]) && !derived.count(&program.tensors[i]))
+      sources.emplace_back(program.tensors[i]);
+  load(files, nullptr, sources, rank, /*ofOtherTools=*/false, /*refused=*/0);
+  for (const ParameterSource &master : masters)
+    loadSource(files, nullptr, master, rank, /*refused=*/0);
+  if (updates && derived.count(updates))
+    setUpdates(file, *updates, rank);
+  files.checkIntact();
 }
 
 /// The sources of the parameters in files without a map.
@@ -344,17 +395,6 @@ static std::vector<ParameterSource> findStored(const StoredParameters &stored,
   return sources;
 }
 
-/// The average that the program keeps of a parameter, or null.
-static const MeshcTensor *findAverage(const MeshcProgram &program,
-                                      const MeshcTensor &parameter) {
-  const std::string name = averageName(parameter.name);
-  for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (program.tensors[i].role == MESHC_AVERAGE &&
-        name == program.tensors[i].name)
-      return &program.tensors[i];
-  return nullptr;
-}
-
 void meshc::runtime::loadParameters(const WeightFiles &files, const Rank &rank,
                                     const NameMap *map, ParameterValues values,
                                     uint8_t refused) {
@@ -363,8 +403,13 @@ void meshc::runtime::loadParameters(const WeightFiles &files, const Rank &rank,
       map ? findSources(program, map)
           : findStored(StoredParameters(files, program, values), program);
   load(files, map, sources, rank, /*ofOtherTools=*/true, refused);
-  for (const ParameterSource &source : sources)
-    if (const MeshcTensor *average = findAverage(program, source.parameter()))
-      loadSource(files, map, source.of(*average), rank, /*refused=*/0);
+  for (const ParameterSource &source : sources) {
+    const MeshcTensor &parameter = source.parameter();
+    for (const MeshcTensor *copy :
+         {findMaster(program, parameter),
+          findState(program, MESHC_AVERAGE, averageName(parameter.name))})
+      if (copy)
+        loadSource(files, map, source.of(*copy), rank, /*refused=*/0);
+  }
   files.checkIntact();
 }

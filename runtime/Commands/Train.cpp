@@ -149,10 +149,14 @@ std::optional<bool> Training::readMetrics() {
 void Training::endStep() {
   std::optional<bool> isSkipped = readMetrics();
   const int64_t step = state.step - openSteps;
+  // What a step that dropped its own update left is valid: only the scale of
+  // the loss has changed.
+  const bool droppedItself = isSkipped.value_or(false);
   std::optional<int64_t> count;
-  if (guard && !guard->accept(values.empty() || std::isfinite(values.front())))
+  if (guard && !guard->accept(droppedItself || values.empty() ||
+                              std::isfinite(values.front())))
     skip(step);
-  else if (isSkipped.value_or(false))
+  else if (droppedItself)
     ++state.skipped;
   if (!guard)
     checkLoss(step);

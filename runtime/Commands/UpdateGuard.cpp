@@ -69,8 +69,8 @@ void UpdateGuard::restore() {
   }
 }
 
-bool UpdateGuard::accept(bool lossIsFinite) {
-  bool isFinite = lossIsFinite;
+bool UpdateGuard::accept(bool isLossGood) {
+  bool isFinite = isLossGood;
   for (uint32_t i = 0; i < session.program().tensorCount && isFinite; ++i) {
     const MeshcTensor &tensor = session.program().tensors[i];
     if (isState(tensor))

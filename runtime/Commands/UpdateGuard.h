@@ -31,11 +31,12 @@ public:
   /// Bytes that a rank of `program` keeps.
   static int64_t bytes(const MeshcProgram &program);
 
-  /// Call it after a step, with whether its loss is finite: keeps the state if
-  /// the loss and the state are finite on all ranks, otherwise restores the
-  /// state before the step. Returns which, the same on all ranks. All ranks
-  /// call it.
-  bool accept(bool lossIsFinite);
+  /// Call it after a step, with whether its loss is finite, or need not be as
+  /// the step itself has dropped its update: keeps the state if so, and if the
+  /// state is finite on all ranks. Otherwise restores the state before the
+  /// step, the number of updates included. Returns which, the same on all
+  /// ranks. All ranks call it.
+  bool accept(bool isLossGood);
   /// Restores the kept state.
   void restore();
 

@@ -210,7 +210,7 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
     The update of one parameter. Operands: parameter, gradient (of the parameter's
-    type, or in f32), step number (scalar i32, from 0), one tensor per slot, then
+    type, or in f32), how many updates were made before (scalar i32), one tensor per slot, then
     one scalar f32 per setting that the attribute `computed` names. Results: the
     new parameter, the new slots. The attribute `settings` holds the constant
     settings that differ from their defaults, as f64. `stacked` names the dims of
@@ -226,6 +226,8 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
     }], "::llvm::SmallVector<::meshc::nd::OptimizerSlot>", "getSlotsFor",
       (ins "::meshc::nd::TensorType":$parameter, "::llvm::ArrayRef<::mlir::StringAttr>":$stacked,
            "::mlir::DictionaryAttr":$settings)>,
+    StaticInterfaceMethod<"Whether the update depends on how many were made before.",
+      "bool", "countsUpdates", (ins)>,
     InterfaceMethod<"The state that this update reads and writes.",
       "::llvm::SmallVector<::meshc::nd::OptimizerSlot>", "getSlots", (ins)>,
   ];

@@ -37,6 +37,9 @@ struct OptimizerSetting {
 struct OptimizerSlot {
   llvm::StringRef name; ///< as in checkpoints, after the parameter's name
   TensorType type;      ///< f32; its dims are some of the parameter's
+  /// The value of a 16-bit parameter in f32, which starts as the parameter
+  /// does: updates smaller than the parameter's last bit add up in it.
+  bool isMaster = false;
 };
 
 } // namespace meshc::nd

@@ -18,6 +18,7 @@ namespace meshc::nd {
 
 template <> struct Optimizer<SgdUpdateOp> {
   static constexpr OpCost cost = {4, 0};
+  static constexpr bool countsUpdates = false;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt}, {"weight_decay", 0.0}};
   }
@@ -41,6 +42,7 @@ MESHC_OPTIMIZER_OP(SgdUpdateOp)
 
 template <> struct Optimizer<MomentumUpdateOp> {
   static constexpr OpCost cost = {8, 0};
+  static constexpr bool countsUpdates = false;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt},
             {"momentum", 0.9, 1},
@@ -82,6 +84,7 @@ MESHC_OPTIMIZER_OP(MomentumUpdateOp)
 /// (adamw).
 template <bool isDecoupled> struct AdamFamily {
   static constexpr OpCost cost = {12, 2};
+  static constexpr bool countsUpdates = true;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt},
             {"beta1", 0.9, 1},
@@ -143,6 +146,7 @@ MESHC_OPTIMIZER_OP(AdamwUpdateOp)
 
 template <> struct Optimizer<LionUpdateOp> {
   static constexpr OpCost cost = {12, 0};
+  static constexpr bool countsUpdates = false;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt},
             {"beta1", 0.9, 1},

@@ -65,6 +65,7 @@ static Value buildRatio(UpdateBuilder &u, Value a, Value b) {
 
 template <> struct Optimizer<LarsUpdateOp> {
   static constexpr OpCost cost = {12, 0};
+  static constexpr bool countsUpdates = false;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt},
             {"momentum", 0.9, 1},
@@ -119,6 +120,7 @@ MESHC_OPTIMIZER_OP(LarsUpdateOp)
 
 template <> struct Optimizer<LambUpdateOp> {
   static constexpr OpCost cost = {18, 2};
+  static constexpr bool countsUpdates = true;
   static OptimizerSettings settings() {
     return {{"lr", std::nullopt},  {"beta1", 0.9, 1},
             {"beta2", 0.999, 1},   {"epsilon", 1e-6},
@@ -195,6 +197,7 @@ getFactoredDims(TensorType parameter, StackedDims stacked, double least) {
 
 template <> struct Optimizer<AdafactorUpdateOp> {
   static constexpr OpCost cost = {16, 2};
+  static constexpr bool countsUpdates = true;
   static constexpr double defaultLeast = 128;
   static OptimizerSettings settings() {
     constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -271,7 +274,7 @@ private:
     double weight = std::pow(u.t, -u.get("decay_rate"));
     std::vector<std::vector<double>> averages;
     std::vector<std::vector<size_t>> places;
-    for (auto [index, slot] : llvm::enumerate(u.slots)) {
+    for (auto [index, slot] : llvm::enumerate(u.getMoments())) {
       std::vector<size_t> place = u.project(slot.type);
       std::vector<double> mean(slot.type.getElementCount());
       double count = double(u.size()) / double(mean.size());

@@ -104,6 +104,14 @@ OptimizerSlots makeSlots(TensorType parameter, ArrayRef<StringRef> names) {
   return slots;
 }
 
+OptimizerSlots addMaster(TensorType parameter, OptimizerSlots slots) {
+  if (parameter.isShortFloat()) {
+    slots.append(makeSlots(parameter, {"master"}));
+    slots.back().isMaster = true;
+  }
+  return slots;
+}
+
 //===----------------------------------------------------------------------===//
 // Checks
 //===----------------------------------------------------------------------===//
@@ -166,7 +174,9 @@ static LogicalResult verifyParameter(Operation *op) {
            << parameter << ", got " << op->getResult(0).getType();
   TensorType step = getTensorType(op->getOperand(2));
   if (step.getRank() != 0 || !step.getElementType().isInteger(32))
-    return op->emitOpError("expects a scalar i32 as the step, got ") << step;
+    return op->emitOpError("expects a scalar i32 as the number of updates, "
+                           "got ")
+           << step;
   for (StringAttr dim : getStackedDims(op))
     if (!parameter.hasDim(dim.getValue()))
       return op->emitOpError("is of a parameter without the stacked dim '")
@@ -190,7 +200,7 @@ LogicalResult verifyUpdate(Operation *op) {
   if (op->getNumOperands() != operands || op->getNumResults() != results)
     return op->emitOpError("expects ")
            << operands << " operands and " << results
-           << " results: the parameter, its gradient, the step, "
+           << " results: the parameter, its gradient, the number of updates, "
            << parts.slots.size() << " slots and " << computed.size()
            << " computed settings; got " << op->getNumOperands() << " and "
            << op->getNumResults();
@@ -249,8 +259,13 @@ std::vector<size_t> ReferenceUpdate::project(TensorType to) const {
 }
 
 void ReferenceUpdate::set(unsigned result, size_t element, double value) {
-  HostTensor &tensor = results[result];
-  tensor.data[element] = context.round(value, tensor.type.getElementType());
+  auto store = [&](HostTensor &tensor) {
+    value = context.round(value, tensor.type.getElementType());
+    tensor.data[element] = value;
+  };
+  if (result == 0 && hasMaster())
+    store(results.back());
+  store(results[result]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -262,7 +277,7 @@ UpdateBuilder::UpdateBuilder(OpBuilder &builder, Operation *op)
 }
 
 Value UpdateBuilder::getParameter() {
-  return build.castTo(op->getOperand(0), f32);
+  return build.castTo(op->getOperand(getWidest()), f32);
 }
 Value UpdateBuilder::getGradient() {
   return build.castTo(op->getOperand(1), f32);
@@ -360,6 +375,8 @@ UpdateScalar UpdateBuilder::getCorrection(const UpdateScalar &beta) {
 SmallVector<Value> finishUpdate(UpdateBuilder &builder,
                                 SmallVector<Value> values) {
   Type type = getTensorType(builder.op->getOperand(0)).getElementType();
+  if (builder.hasMaster())
+    values.push_back(values[0]);
   values[0] = builder.build.castTo(values[0], type);
   return values;
 }

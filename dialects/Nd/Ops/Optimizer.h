@@ -12,8 +12,10 @@
 ///
 /// An update is computed in f32 whatever the parameter's type is, and the slots
 /// stay in f32: a second moment is the square of a gradient, and 16 bits cannot
-/// represent small squares. Values that all elements share (bias corrections,
-/// decay factors) are computed on scalars, or at compile time.
+/// represent small squares. A parameter of 16 bits has its value in f32, the
+/// master, as its last slot; the parameter is the master, rounded (Micikevicius
+/// et al., arXiv 1710.03740, section 3.1). Values that all elements share (bias
+/// corrections, decay factors) are computed on scalars, or at compile time.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_OPS_OPTIMIZER_H
@@ -36,8 +38,10 @@ using StackedDims = llvm::ArrayRef<mlir::StringAttr>;
 ///                               mlir::DictionaryAttr settings);
 ///   /// Operations per element.
 ///   static constexpr OpCost cost;
+///   /// Whether it uses getStep() or `t`.
+///   static constexpr bool countsUpdates;
 ///   static void evaluate(ReferenceUpdate &u);
-///   /// The new parameter and slots, in f32.
+///   /// The new parameter and slots but the master, in f32.
 ///   static llvm::SmallVector<mlir::Value> decompose(UpdateBuilder &u);
 template <typename Op> struct Optimizer;
 
@@ -61,6 +65,16 @@ public:
   /// The value of a constant setting, given or the default; nothing if the
   /// setting is computed.
   std::optional<double> getConstant(llvm::StringRef setting) const;
+  /// Whether the last slot is the parameter's master.
+  bool hasMaster() const { return !slots.empty() && slots.back().isMaster; }
+  /// The slots without the master.
+  llvm::ArrayRef<OptimizerSlot> getMoments() const {
+    return llvm::ArrayRef(slots).drop_back(hasMaster());
+  }
+  /// The operand that holds the parameter in f32, or in its own type.
+  unsigned getWidest() const {
+    return hasMaster() ? firstSlot + slots.size() - 1 : 0;
+  }
   /// The operand of a computed setting.
   unsigned getComputed(llvm::StringRef setting) const;
   /// The parameter's type without all dims but stacked ones: its norms are such
@@ -92,7 +106,7 @@ public:
     return op->getOperand(firstSlot + index);
   }
   UpdateScalar get(llvm::StringRef setting);
-  /// The number of the step, from 1.
+  /// The number of the update, from 1.
   UpdateScalar getStep();
 
   mlir::Value add(mlir::Value a, mlir::Value b);
@@ -138,7 +152,9 @@ public:
 
   double get(llvm::StringRef setting) const;
   size_t size() const { return getParameters().size(); }
-  const std::vector<double> &getParameters() const { return operands[0]->data; }
+  const std::vector<double> &getParameters() const {
+    return operands[getWidest()]->data;
+  }
   const std::vector<double> &getGradients() const { return operands[1]->data; }
   const std::vector<double> &getSlot(unsigned index) const {
     return operands[firstSlot + index]->data;
@@ -146,10 +162,10 @@ public:
   /// For each element of the parameter, the element of a tensor with some of
   /// its dims that has the same indices.
   std::vector<size_t> project(TensorType to) const;
-  /// Result 0 is the parameter, result k + 1 is slot k.
+  /// Result 0 is the parameter, with its master, and result k + 1 is slot k.
   void set(unsigned result, size_t element, double value);
 
-  double t; ///< the number of the step, from 1
+  double t; ///< the number of the update, from 1
   llvm::SmallVector<HostTensor> results;
 
 private:
@@ -167,10 +183,13 @@ inline OptimizerSetting makeSwitch(llvm::StringRef name, bool isOn) {
 OptimizerSlots makeSlots(TensorType parameter,
                          llvm::ArrayRef<llvm::StringRef> names);
 
+/// The slots, and behind them the master of a parameter of 16 bits.
+OptimizerSlots addMaster(TensorType parameter, OptimizerSlots slots);
+
 /// Checks what OptimizerOpInterface says of operands, results and attributes.
 mlir::LogicalResult verifyUpdate(mlir::Operation *op);
 
-/// Casts the new parameter to its type.
+/// Casts the new parameter to its type; what it was is the new master.
 llvm::SmallVector<mlir::Value>
 finishUpdate(UpdateBuilder &builder, llvm::SmallVector<mlir::Value> values);
 
@@ -193,8 +212,10 @@ mlir::DictionaryAttr getConstantSettings(mlir::Operation *op);
   llvm::SmallVector<OptimizerSlot> OP::getSlotsFor(                            \
       TensorType parameter, llvm::ArrayRef<mlir::StringAttr> stacked,          \
       mlir::DictionaryAttr settings) {                                         \
-    return Optimizer<OP>::slots(parameter, stacked, settings);                 \
+    return addMaster(parameter,                                                \
+                     Optimizer<OP>::slots(parameter, stacked, settings));      \
   }                                                                            \
+  bool OP::countsUpdates() { return Optimizer<OP>::countsUpdates; }            \
   llvm::SmallVector<OptimizerSlot> OP::getSlots() {                            \
     return getSlotsFor(getTensorType(getParameter()), getStackedDims(*this),   \
                        getConstantSettings(*this));                            \

@@ -10,8 +10,8 @@
 include "dialects/Nd/NdOp.td"
 
 // Operands, results and attributes: OptimizerOpInterface. `others` are the
-// slots, then the computed settings. In the summaries, t is the step counted
-// from 1.
+// slots, then the computed settings. In the summaries, t is the number of the
+// update, from 1.
 class Nd_UpdateOp<string optimizer, string text>
     : Nd_Op<optimizer#"_update", [Nd_CompositeOp, Nd_OptimizerOp]> {
   let summary = text;

@@ -242,6 +242,55 @@ TEST(Checkpoint, refusesWhatDoesNotFit) {
   expectRefused("has no 'meshc.step' in its metadata");
 }
 
+/// What checkpoints of earlier versions lack follows from what they have.
+TEST(Checkpoint, readsCheckpointsOfEarlierVersions) {
+  Folder folder;
+  std::string path = folder.file("c");
+  const uint16_t w[] = {0x3f80, 0xc000, 0x0000}; // 1, -2, 0
+  const float values[] = {1, -2, 0};
+  MeshcDim dim = Model::dim("row", 3, 3, 1, {});
+  MeshcTensor tensors[] = {
+      Model::tensor("w", MESHC_PARAMETER, MESHC_BF16, &dim, 1, 0),
+      Model::tensor("@skipped_steps", MESHC_OPTIMIZER, MESHC_F32, nullptr, 0,
+                    64),
+      Model::tensor("w.master", MESHC_OPTIMIZER, MESHC_F32, &dim, 1, 128),
+      Model::tensor("@updates", MESHC_OPTIMIZER, MESHC_I32, nullptr, 0, 192)};
+  Model model(1, 1, {}, {});
+  model.program.tensors = tensors;
+  model.program.arenaBytes = 256;
+  model.program.tensorCount = 2; // of earlier versions
+  model.onRanks([&](Rank &rank, char *arena) {
+    std::memcpy(arena, w, sizeof(w));
+    saveCheckpoint(path, rank, {11, 22, 33, 4});
+  });
+  tensors[1] = tensors[3];
+  model.program.tensorCount = 3;
+  auto expectState = [&](const char *arena, float first, int32_t count) {
+    EXPECT_EQ(std::memcmp(arena, w, sizeof(w)), 0);
+    float master[3];
+    std::memcpy(master, arena + 128, sizeof(master));
+    EXPECT_EQ(master[0], first);
+    EXPECT_EQ(std::memcmp(master + 1, values + 1, 8), 0);
+    EXPECT_EQ(std::memcmp(arena + 192, &count, 4), 0);
+  };
+  model.onRanks([&](Rank &rank, char *arena) {
+    loadState(SafetensorsFile(path), rank);
+    expectState(arena, 1, 11 - 4);
+    // Checkpoints of this version have both.
+    const float first = 1.001F;
+    const int32_t count = 5;
+    std::memcpy(arena + 128, &first, 4);
+    std::memcpy(arena + 192, &count, 4);
+    saveCheckpoint(path, rank, {11, 22, 33, 4});
+    std::memset(arena, 0, 256);
+    loadState(SafetensorsFile(path), rank);
+    expectState(arena, first, count);
+    // Parameters alone begin the masters.
+    loadParameters(WeightFiles(path), rank);
+    expectState(arena, 1, count);
+  });
+}
+
 TEST(Checkpoint, findsWhatIsNotFinite) {
   Model model(1, 1, {}, {});
   model.onRanks([&](Rank &rank, char *arena) {

@@ -248,15 +248,56 @@ TEST_F(OptimizerTest, ShortFloatsAreUpdatedInF32) {
   TensorType t = tensor(bf16(), {{"n", 4}}), slot = tensor(f32(), {{"n", 4}});
   for (TensorType gradient : {t, slot})
     checkDecomposition(
-        {t, gradient, tensor(i32()), slot, slot},
+        {t, gradient, tensor(i32()), slot, slot, slot},
         [&](ValueBuilder &, ValueRange x) {
           auto op = AdamwUpdateOp::create(
-              builder, builder.getUnknownLoc(), t, TypeRange{slot, slot}, x[0],
-              x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
+              builder, builder.getUnknownLoc(), t, TypeRange{slot, slot, slot},
+              x[0], x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
               ArrayAttr(), ArrayAttr());
           return SmallVector<Value>(op->getResults());
         },
-        {{}, {}, {5}, {}, {1, 2, 3, 4}}, 1e-2);
+        {{}, {}, {5}, {}, {1, 2, 3, 4}, {}}, 1e-2);
+}
+
+TEST_F(OptimizerTest, MastersAreNoMoments) {
+  TensorType t = tensor(bf16(), {{"n", 4}}), slot = tensor(f32(), {{"n", 4}});
+  // v is g², and the update is its sign.
+  std::vector<Values> results =
+      update<AdafactorUpdateOp>({{t, {1, 1, 1, 1}},
+                                 {slot, {1, -2, 3, -4}},
+                                 {slot, {0, 0, 0, 0}},
+                                 {slot, {1.25, 1.25, 1.25, 1.25}}},
+                                0, {{"lr", 0.25}, {"relative", 0}});
+  expectNear(results[1], {1, 4, 9, 16}, 1e-6);
+  expectNear(results[2], {1, 1.5, 1, 1.5}, 1e-6);
+  checkDecomposition(
+      {t, slot, tensor(i32()), slot, slot},
+      [&](ValueBuilder &, ValueRange x) {
+        auto op = AdafactorUpdateOp::create(
+            builder, builder.getUnknownLoc(), t, TypeRange{slot, slot}, x[0],
+            x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
+            ArrayAttr(), ArrayAttr());
+        return SmallVector<Value>(op->getResults());
+      },
+      {{}, {}, {5}, {1, 2, 3, 4}, {}}, 1e-2);
+}
+
+TEST_F(OptimizerTest, SmallUpdatesOfShortFloatsAddUpInTheMaster) {
+  TensorType t = tensor(bf16(), {{"n", 2}}), slot = tensor(f32(), {{"n", 2}});
+  // 1.0039 is the first number that bf16 rounds up to 1 + 2^-7.
+  std::vector<Values> results = update<SgdUpdateOp>(
+      {{t, {1, 1}}, {slot, {-1, -1}}, {slot, {1.0025, 1.0037}}}, 0,
+      {{"lr", 5e-4}});
+  ASSERT_EQ(results.size(), 2u);
+  expectNear(results[0], {1, 1.0078125}, 0);
+  expectNear(results[1], {1.003, 1.0042}, 1e-6);
+  // Weight decay is that of the master, and norms are, too.
+  results = update<LarsUpdateOp>(
+      {{t, {1, 1}}, {slot, {0, 1}}, {slot, {0, 0}}, {slot, {1.5, 2}}}, 0,
+      {{"lr", 1}, {"trust", 0.4}, {"momentum", 0}});
+  // v = 0.4·2.5/1·g.
+  expectNear(results[1], {0, 1}, 1e-6);
+  expectNear(results[2], {1.5, 1}, 1e-6);
 }
 
 TEST_F(OptimizerTest, HasNoGradient) {

@@ -381,7 +381,7 @@ func.func @f(%w: !w, %n: !n) {
 !w = !nd.tensor<f32, [x = 2]>
 !s = !nd.tensor<f32, []>
 func.func @f(%w: !w, %s: !s) {
-  // expected-error @+1 {{expects a scalar i32 as the step, got '!nd.tensor<f32, []>'}}
+  // expected-error @+1 {{expects a scalar i32 as the number of updates, got '!nd.tensor<f32, []>'}}
   %b = nd.sgd_update %w, %w, %s {settings = {lr = 0.1}} : (!w, !w, !s) -> !w
   return
 }
@@ -474,7 +474,7 @@ func.func @f(%w: !w, %n: !n) {
 !w = !nd.tensor<f32, [x = 2]>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %n: !n) {
-  // expected-error @+1 {{expects 4 operands and 2 results: the parameter, its gradient, the step, 1 slots and 0 computed settings; got 3 and 1}}
+  // expected-error @+1 {{expects 4 operands and 2 results: the parameter, its gradient, the number of updates, 1 slots and 0 computed settings; got 3 and 1}}
   %b = nd.momentum_update %w, %w, %n {settings = {lr = 0.1}} : (!w, !w, !n) -> !w
   return
 }
