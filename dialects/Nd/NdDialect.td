@@ -41,6 +41,8 @@ def Nd_Dialect : Dialect {
       result in evaluation (the factor of a dropout)
     - `nd.recompute` (op in a loop): before the autodiff phase, the number of the
       block `recompute { … }` of the text that has the op (RecomputeBlock.h)
+    - `nd.rounded_parts` (op): until the partition phase, ranks round their parts
+      of 16-bit sums, as `precision` allows (RoundedParts.h)
     - `nd.sharding` (op, function argument or result): between the phases layout
       and partition, the type that a tensor is to have; of an op, an array with
       one type for each result

@@ -8,6 +8,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/RecomputeBlock.h"
+#include "dialects/Nd/RoundedParts.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -367,6 +368,20 @@ static LogicalResult verifyRecompute(const Placed &placed) {
                          << placed.attribute.getValue();
 }
 
+static LogicalResult verifyRoundedParts(const Placed &placed) {
+  auto isShort = [](Type type) {
+    auto tensor = dyn_cast<TensorType>(type);
+    return tensor && tensor.isShortFloat();
+  };
+  if (isa<UnitAttr>(placed.attribute.getValue()) &&
+      llvm::any_of(placed.op->getResultTypes(), isShort))
+    return success();
+  return placed.refuse()
+         << "must have no value, on an op with a result of bf16 "
+            "or f16; got "
+         << placed.attribute.getValue();
+}
+
 /// Of an op, and of arguments and results.
 static LogicalResult verifyOfTensor(const Placed &placed) {
   StringRef name = placed.attribute.getName();
@@ -411,6 +426,8 @@ LogicalResult NdDialect::verifyOperationAttribute(Operation *op,
     return verifyEvalValue(placed);
   if (name == recomputeAttrName)
     return verifyRecompute(placed);
+  if (name == roundedPartsAttrName)
+    return verifyRoundedParts(placed);
   if (llvm::is_contained(dumpAttrNames, name))
     return success();
   return verifyOfTensor(placed);

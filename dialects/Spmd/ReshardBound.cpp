@@ -16,10 +16,14 @@ using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
 
+static double getElementBytes(TensorType type) {
+  return llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(),
+                          unsigned(8));
+}
+
 /// Bytes of a rank's block without padding, on the average of all ranks.
 static double getMeanBytes(TensorType type, MeshAttr mesh) {
-  double bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(),
-                                  unsigned(8));
+  double bytes = getElementBytes(type);
   for (DimAttr dim : type.getDims())
     bytes *= static_cast<double>(dim.getSize()) /
              static_cast<double>(mesh.getProduct(dim.getAxes()));
@@ -75,7 +79,9 @@ double getLeastBytes(TensorType from, TensorType to, MeshAttr mesh) {
     for (StringAttr axis : dim.getAxes())
       if (!llvm::is_contained(used, axis))
         held /= static_cast<double>(mesh.getAxisSize(axis));
-  return held * (terms - 1) / terms + std::max(0.0, wanted - held / terms);
+  // What is summed may be of f32, and what comes of it of 16 bits.
+  double rounded = held * getElementBytes(to) / getElementBytes(from);
+  return held * (terms - 1) / terms + std::max(0.0, wanted - rounded / terms);
 }
 
 double getLeastBytesOverAll(TensorType from, TensorType to, MeshAttr mesh) {
@@ -84,7 +90,8 @@ double getLeastBytesOverAll(TensorType from, TensorType to, MeshAttr mesh) {
     return getLeastOfMove(from, to, mesh);
   // Of k + m - 2 messages for each element of each sum, m - 1 and one more are
   // what ranks have in the end.
-  double sums = getMeanBytes(to.getGlobal(), mesh) *
+  double sums = getMeanBytes(to.getGlobal(), mesh) * getElementBytes(from) /
+                getElementBytes(to) *
                 static_cast<double>(mesh.getProduct(to.getPartialAxes()));
   return getMeanBytes(to, mesh) +
          sums * (terms - 2) / static_cast<double>(mesh.getRankCount());

@@ -26,7 +26,7 @@ namespace meshc::spmd {
 ///   Patarasuk and Yuan (J. Parallel Distrib. Comput. 69, 2009).
 ///
 /// The two shardings are of one tensor; `to` is partial only over axes of
-/// `from`.
+/// `from`. A sum may be of f32, and become 16 bits where it ends.
 double getLeastBytes(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh);
 
 /// The same for steps over any axes of the mesh. Ranks with copies of a term

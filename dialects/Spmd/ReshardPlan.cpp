@@ -60,11 +60,17 @@ ReshardPlan ReshardPlanner::makeWhole(TensorType from, TensorType to) const {
   return plan;
 }
 
+/// Whether steps lead from one to the other.
+static bool isReachable(TensorType from, TensorType to) {
+  const bool changesKind = from.isPartial() && to.isPartial() &&
+                           from.getPartialKind() != to.getPartialKind();
+  return !changesKind && mayRound(from, to);
+}
+
 double ReshardPlanner::getLeastCost(TensorType from, TensorType to) const {
   if (auto plan = known.find({from, to}); plan != known.end())
     return plan->second->cost;
-  if (from.isPartial() && to.isPartial() &&
-      from.getPartialKind() != to.getPartialKind())
+  if (!isReachable(from, to))
     return std::numeric_limits<double>::infinity();
   TensorType whole = dropPartial(to, getFurtherPartial(to, from));
   return getLeastByteCost(byteCosts) * getLeastBytesOverAll(from, whole, mesh);
@@ -83,8 +89,7 @@ double ReshardPlanner::getDearestByte() const {
 
 ReshardPlan ReshardPlanner::make(TensorType from, TensorType to) const {
   ReshardPlan plan;
-  if (from.isPartial() && to.isPartial() &&
-      from.getPartialKind() != to.getPartialKind()) {
+  if (!isReachable(from, to)) {
     plan.bytes = plan.cost = std::numeric_limits<double>::infinity();
     return plan;
   }

@@ -109,8 +109,9 @@ public:
   /// context share their plans: trials of a program need mostly the same ones.
   static ReshardPlanner of(mlir::Operation *op);
 
-  /// The cheapest plan. One always exists if spmd.reshard verifies; between two
-  /// kinds of partial results there is none, and its cost is infinite. The
+  /// The cheapest plan. One always exists if spmd.reshard verifies. Between two
+  /// kinds of partial results, and between element types other than mayRound
+  /// allows, there is none, and its cost is infinite. The
   /// reference is valid as long as the planner.
   const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
   /// The cost of that plan.

@@ -225,7 +225,7 @@ llvm::SmallVector<ReshardStep> Search::goStraight(TensorType type) const {
         pending,
         {},
         {},
-        dropPartial(type, pending)});
+        endSums(type, pending, to)});
   for (DimAttr dim : type.getDims()) {
     ArrayRef<StringAttr> wanted = getAxesOf(to, dim.getName().getValue());
     ArrayRef<StringAttr> axes = dim.getAxes();

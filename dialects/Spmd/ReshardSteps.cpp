@@ -52,7 +52,7 @@ ReshardSteps::getReductions(ArrayRef<StringAttr> pending) const {
 /// Steps that end being partial over some axes.
 void ReshardSteps::reduce(TensorType type, Visit visit) const {
   for (const AxisList &axes : getReductions(getFurtherPartial(type, to))) {
-    TensorType reduced = dropPartial(type, axes);
+    TensorType reduced = endSums(type, axes, to);
     for (DimAttr dim : type.getDims())
       if (mayHold(dim, axes))
         visit({CollectiveKind::ReduceScatter,

@@ -89,6 +89,22 @@ TensorType dropPartial(TensorType type, ArrayRef<StringAttr> axes) {
   return type.withPartial(type.getPartialKind(), rest);
 }
 
+TensorType endSums(TensorType type, ArrayRef<StringAttr> axes, TensorType to) {
+  TensorType rest = dropPartial(type, axes);
+  return !rest || rest.isPartial() ? rest
+                                   : rest.withElementType(to.getElementType());
+}
+
+bool mayRound(TensorType from, TensorType to) {
+  if (from.getElementType() == to.getElementType())
+    return true;
+  AxisList added = getFurtherPartial(to, from);
+  return from.getElementType().isF32() && to.isShortFloat() &&
+         from.isPartial() && added.size() == to.getPartialAxes().size() &&
+         (from.getPartialKind() == nd::ReductionKind::Sum ||
+          from.getPartialKind() == nd::ReductionKind::Prod);
+}
+
 AxisList getFurtherPartial(TensorType type, TensorType other) {
   AxisList further;
   for (StringAttr axis : type.getPartialAxes())

@@ -52,6 +52,16 @@ nd::TensorType dropAxes(nd::TensorType type, llvm::StringRef dim,
 nd::TensorType dropPartial(nd::TensorType type,
                            llvm::ArrayRef<mlir::StringAttr> axes);
 
+/// The same on the way to `to`: a partial sum of f32 that ends, of a tensor
+/// that is to be of 16 bits, is rounded to these.
+nd::TensorType endSums(nd::TensorType type,
+                       llvm::ArrayRef<mlir::StringAttr> axes,
+                       nd::TensorType to);
+
+/// Whether a value of the one element type becomes the other: they are the
+/// same, or a partial sum (or product) of f32 ends and is rounded to 16 bits.
+bool mayRound(nd::TensorType from, nd::TensorType to);
+
 /// The axes over which `type` is partial and `other` is not.
 AxisList getFurtherPartial(nd::TensorType type, nd::TensorType other);
 

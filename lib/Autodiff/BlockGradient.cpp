@@ -7,6 +7,7 @@
 
 #include "lib/Autodiff/BlockGradient.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/RoundedParts.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/ScanGradient.h"
 
@@ -24,6 +25,35 @@ llvm::DenseSet<Value> findDependent(Block &block, ValueRange variables) {
 }
 
 namespace {
+/// Marks new ops with results of 16 bits: parts of their sums are rounded as
+/// those of the op are that they differentiate.
+class PartsMarker : public OpBuilder::Listener {
+public:
+  PartsMarker(OpBuilder &builder, Operation *differentiated)
+      : builder(builder), before(builder.getListener()) {
+    if (nd::hasRoundedParts(differentiated))
+      builder.setListener(this);
+  }
+  ~PartsMarker() override { builder.setListener(before); }
+
+  void notifyOperationInserted(Operation *op,
+                               OpBuilder::InsertPoint previous) override {
+    if (llvm::any_of(op->getResults(), isShort))
+      nd::setRoundedParts(op);
+    if (before)
+      before->notifyOperationInserted(op, previous);
+  }
+
+  static bool isShort(Value value) {
+    nd::TensorType type = nd::getTensorType(value);
+    return type && type.isShortFloat();
+  }
+
+private:
+  OpBuilder &builder;
+  OpBuilder::Listener *before;
+};
+
 /// Visits the ops of a block, last first.
 class BlockGradient {
 public:
@@ -71,8 +101,14 @@ BlockGradient::findActiveOps(ArrayRef<Seed> seeds) const {
 
 void BlockGradient::add(Location loc, Value of, Value gradient) {
   Value &sum = gradients[of];
-  sum = sum ? nd::AddOp::create(builder, loc, sum, gradient).getResult()
-            : gradient;
+  if (!sum) {
+    sum = gradient;
+    return;
+  }
+  auto total = nd::AddOp::create(builder, loc, sum, gradient);
+  if (Operation *op = of.getDefiningOp(); op && PartsMarker::isShort(total))
+    nd::copyRoundedParts(op, total);
+  sum = total;
 }
 
 /// A loop that ends early cannot be run backwards: how many iterations there
@@ -104,8 +140,10 @@ LogicalResult BlockGradient::build(Operation *op, ArrayRef<Value> resultGrads,
     return buildScanGradient(builder, scan, resultGrads, dependent,
                              operandGrads, scans);
   }
-  if (auto named = dyn_cast<nd::NamedOpInterface>(op))
+  if (auto named = dyn_cast<nd::NamedOpInterface>(op)) {
+    PartsMarker marker(builder, op);
     return named.buildGradient(builder, resultGrads, operandGrads);
+  }
   return op->emitError() << "'" << op->getName()
                          << "' cannot be differentiated";
 }

@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/WindowOps.h"
+#include "dialects/Nd/RoundedParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <cmath>
@@ -25,7 +26,8 @@ namespace {
 /// Rewrites the ops of a model in order.
 class Lowering {
 public:
-  explicit Lowering(FloatType shortType) : shortType(shortType) {}
+  Lowering(FloatType shortType, bool roundsParts)
+      : shortType(shortType), roundsParts(roundsParts) {}
 
   void run(Block &block);
 
@@ -37,8 +39,10 @@ private:
   Value lower(Value value);
   Value raise(Value value);
   Value convert(Value value, Type elementType);
+  void mark(Operation *op) const;
 
   FloatType shortType;
+  bool roundsParts;              ///< of sums over ranks
   llvm::DenseSet<Value> lowered; ///< f32 in the text
   /// Of a lowered value in f32, and of the others in 16 bits.
   llvm::DenseMap<Value, Value> otherForm;
@@ -95,6 +99,12 @@ bool Lowering::runsShort(Operation *op) const {
   return isProduct || isShort;
 }
 
+/// Marks an op whose result is of 16 bits now.
+void Lowering::mark(Operation *op) const {
+  if (roundsParts)
+    nd::setRoundedParts(op);
+}
+
 /// The value in another type, right behind it.
 Value Lowering::convert(Value value, Type elementType) {
   Value &other = otherForm[value];
@@ -109,6 +119,8 @@ Value Lowering::convert(Value value, Type elementType) {
         cast<FloatAttr>(constant.getValue()).getValueAsDouble());
   else
     other = nd::CastOp::create(builder, value.getLoc(), type, value);
+  if (type.isShortFloat())
+    mark(other.getDefiningOp());
   return other;
 }
 
@@ -135,6 +147,8 @@ void Lowering::run(Block &block) {
       result.setType(nd::getTensorType(result).withElementType(shortType));
       lowered.insert(result);
     }
+    if (isShort)
+      mark(&op);
     // Carried and stacked values of a loop stay in f32.
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       run(scan.getBlock());
@@ -149,7 +163,7 @@ struct LowerPrecision : impl::LowerPrecisionBase<LowerPrecision> {
       auto model = module.lookupSymbol<func::FuncOp>(train.getModel());
       if (!train.getPrecision() || !model || model.isDeclaration())
         continue;
-      Lowering(cast<FloatType>(*train.getPrecision()))
+      Lowering(cast<FloatType>(*train.getPrecision()), !train.getWideSums())
           .run(model.getBody().front());
     }
   }

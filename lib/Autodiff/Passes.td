@@ -63,7 +63,8 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     results. After the pass:
 
     - `@initialize() -> (parameters, slots, averages)`: the parameters'
-      initializers, and zeros for the optimizer's slots;
+      initializers, and zeros for the optimizer's slots; but masters, the slots that
+      have 16-bit parameters in f32, begin at these;
     - `@train_step(parameters, slots, averages, inputs) -> (parameters', slots',
       averages', metrics, training metrics)`, where the module has an `nd.train`:
       the model, the gradients of the loss by reverse mode (Griewank and Walther,
@@ -86,10 +87,10 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     With `accumulate n`, `@train_step` and `@eval_step` have inputs of n times the
     examples, and run the model in an `nd.scan` over n micro-batches: example i is in
     number i mod n. The loop carries the sums of the metrics and of the gradients,
-    in f32. What it adds to the sum of a gradient is marked as that gradient. With
-    `precision f16`, the state has the scale of the loss and the number of good
-    steps, behind the slots, and a result with the role "skipped"
-    (`LossScale`).
+    in f32. What it adds to the sum of a gradient is marked as that gradient. An
+    optimizer that depends on the number of updates has it as state, `@updates`, behind
+    the slots. With `precision f16`, the scale of the loss and the number of good steps
+    follow, and a result with the role "skipped" (`LossScale`).
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in evaluation every element of its result is that value.
@@ -155,7 +156,8 @@ def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
     Where `nd.train` has a `precision`, the f32 ops of the model are divided by their traits (Precision.td). Products
     and attention compute in 16 bits, with sums and softmax in f32; what rounds little does so if its largest operands have 16 bits; everything else, parameters,
     the results of loops and of the model among it, stays f32. Casts stand between them. Reverse mode then makes
-    gradients in the types of the values, and those of parameters f32. After Micikevicius et al., Mixed Precision
+    gradients in the types of the values, and those of parameters f32. New ops of 16 bits have `nd.rounded_parts`, and
+    so do their gradients: ranks may round their parts of a sum. They have not with `wide_sums`. After Micikevicius et al., Mixed Precision
     Training (arXiv 1710.03740).
 
     ```mlir
@@ -182,10 +184,10 @@ def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
     !w = !nd.tensor<f32, [j = 4]>
     !ws = !nd.tensor<bf16, [j = 4]>
     func.func @m(%x: !x {nd.name = "x", nd.order = ["i"]}, %b: !w {nd.name = "b", nd.order = ["j"]}, %y: !y {nd.name = "y", nd.order = ["i", "j"]}) -> (!s {nd.name = "loss"}) {
-      %bs = nd.cast %b : (!w) -> !ws
-      %xs = nd.cast %x : (!x) -> !xs
-      %0 = nd.einsum %xs, %bs {reduced = []} : (!xs, !ws) -> !ys
-      %1 = nd.add %0, %bs : (!ys, !ws) -> !ys
+      %bs = nd.cast %b {nd.rounded_parts} : (!w) -> !ws
+      %xs = nd.cast %x {nd.rounded_parts} : (!x) -> !xs
+      %0 = nd.einsum %xs, %bs {nd.rounded_parts, reduced = []} : (!xs, !ws) -> !ys
+      %1 = nd.add %0, %bs {nd.rounded_parts} : (!ys, !ws) -> !ys
       %wide = nd.cast %1 : (!ys) -> !y
       %2 = nd.add %wide, %y : (!y, !y) -> !y
       %3 = nd.reduce_sum %2 {dims = ["i", "j"]} : (!y) -> !s

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
@@ -27,16 +28,18 @@ static ArrayAttr getArray(OpBuilder &builder, ArrayRef<StringAttr> names) {
       llvm::SmallVector<Attribute>(names.begin(), names.end()));
 }
 
-/// The op of one step of a plan, on `value`.
+/// The op of one step of a plan, on `value`. Its result has the element type of
+/// the value.
 static Operation *buildStep(OpBuilder &builder, Location loc,
                             const spmd::ReshardStep &step, Value value) {
   ArrayAttr axes = getArray(builder, step.axes);
-  TypeRange result(step.result);
+  nd::TensorType type =
+      step.result.withElementType(nd::getTensorType(value).getElementType());
+  TypeRange result(type);
   if (!step.kind && !step.to)
-    return spmd::ToPartialOp::create(builder, loc, step.result, axes, value);
+    return spmd::ToPartialOp::create(builder, loc, type, axes, value);
   if (!step.kind)
-    return spmd::SliceOp::create(builder, loc, step.result, step.to, axes,
-                                 value);
+    return spmd::SliceOp::create(builder, loc, type, step.to, axes, value);
   nd::ReductionKind reduction = nd::getTensorType(value).getPartialKind();
   switch (*step.kind) {
   case CollectiveKind::AllReduce:
@@ -70,6 +73,11 @@ static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
            << value.getType() << " to " << step.result;
     nd::copyName(op, built);
     value = built->getResult(0);
+    if (value.getType() == step.result)
+      continue;
+    // A sum of f32 ends.
+    value = nd::CastOp::create(builder, op.getLoc(), step.result, value);
+    nd::copyName(op, value.getDefiningOp());
   }
   if (value.getType() != op.getType())
     return op.emitError("has no way of collectives from ")

@@ -359,13 +359,7 @@ TypeAttr Emitter::readPrecision(const syntax::TrainDeclaration &train) {
   if (!train.precision)
     return {};
   const syntax::Name &name = *train.precision;
-  bool isShort = name.text == "f16";
-  if (!isShort && !train.scaling.arguments.empty()) {
-    error(train.scaling.arguments.front().span,
-          "only 'precision f16' scales the loss and has settings");
-    return {};
-  }
-  if (isShort)
+  if (name.text == "f16")
     return TypeAttr::get(builder.getF16Type());
   if (name.text == "bf16")
     return TypeAttr::get(builder.getBF16Type());
@@ -375,31 +369,48 @@ TypeAttr Emitter::readPrecision(const syntax::TrainDeclaration &train) {
   return {};
 }
 
-/// Settings of the scale of the loss. [L7.9]
-void Emitter::readScaling(const syntax::CallExpr &scaling, nd::TrainOp op) {
-  for (const Argument &argument : scaling.arguments) {
-    std::string_view key = argument.key.text;
-    bool isScale = key == "scale";
-    if (argument.kind != Argument::Kind::Named ||
-        (!isScale && key != "interval")) {
-      error(argument.span,
-            "expected 'scale = number' or 'interval = number', the scale of "
-            "the loss at first and the steps until it doubles");
-      continue;
-    }
-    std::optional<syntax::Constant> value =
-        syntax::evaluate(*argument.value, declarations, diagnostics);
-    if (!value)
-      continue;
-    if (isScale && value->real >= 1 && value->real <= 0x1p126)
-      op.setLossScale(APFloat(value->real));
-    else if (!isScale && value->isInteger && value->integer >= 1)
-      op.setScaleInterval(value->integer);
-    else
-      error(argument.value->span,
-            isScale ? "'scale' must be a number from 1 to 2**126"
-                    : "'interval' must be a whole number from 1");
+/// How ranks add up parts of sums, or a setting of the scale of the loss.
+/// [L7.8] [L7.9]
+void Emitter::readPrecisionSetting(const Argument &setting, nd::TrainOp op) {
+  const bool scalesLoss = op.getPrecision() && op.getPrecision()->isF16();
+  std::string_view key = setting.key.text;
+  const bool isScale = key == "scale";
+  if (setting.kind == Argument::Kind::Named && key == "sums") {
+    const syntax::Name *type = setting.value->asName();
+    if (type && type->text == "f32")
+      return op.setWideSums(true);
+    error(setting.value->span, "'sums' must be f32: ranks then do not round "
+                               "their parts of a sum; without it they do");
+    return;
   }
+  if (setting.kind != Argument::Kind::Named ||
+      (!isScale && key != "interval")) {
+    error(setting.span,
+          scalesLoss ? "expected 'scale = number' or 'interval = number', the "
+                       "scale of the loss at first and the steps until it "
+                       "doubles, or 'sums = f32'"
+                     : "expected 'sums = f32', the type of ranks' parts of a "
+                       "sum");
+    return;
+  }
+  if (!scalesLoss) {
+    error(setting.span,
+          "only 'precision f16' scales the loss; 'precision bf16' "
+          "has the setting 'sums = f32'");
+    return;
+  }
+  std::optional<syntax::Constant> value =
+      syntax::evaluate(*setting.value, declarations, diagnostics);
+  if (!value)
+    return;
+  if (isScale && value->real >= 1 && value->real <= 0x1p126)
+    op.setLossScale(APFloat(value->real));
+  else if (!isScale && value->isInteger && value->integer >= 1)
+    op.setScaleInterval(value->integer);
+  else
+    error(setting.value->span,
+          isScale ? "'scale' must be a number from 1 to 2**126"
+                  : "'interval' must be a whole number from 1");
 }
 
 /// Whether the program's model has the name.
@@ -425,8 +436,13 @@ void Emitter::emitTrain() {
       builder, locate(train->span), StringRef(train->model.text),
       StringRef(train->loss.text), StringRef(call.callee.text),
       declarations.microBatches, readPrecision(*train),
-      /*loss_scale=*/APFloat(0x1p16));
-  readScaling(train->scaling, op);
+      /*wide_sums=*/false, /*loss_scale=*/APFloat(0x1p16));
+  const auto &settings = train->precisionSettings.arguments;
+  if (train->precision && train->precision->text == "f32" && !settings.empty())
+    error(settings.front().span, "'precision f32' has no settings");
+  else
+    for (const Argument &setting : settings)
+      readPrecisionSetting(setting, op);
   OpBuilder::InsertionGuard guard(builder);
   // Settings are computed in the region as values are in the model.
   modelBody = &op.getBody().emplaceBlock();

@@ -417,7 +417,7 @@ private:
   const Operand *findModelValue(const syntax::Name &name);
   void checkGradients(mlir::Value loss, syntax::Span at);
   mlir::TypeAttr readPrecision(const syntax::TrainDeclaration &train);
-  void readScaling(const syntax::CallExpr &scaling, nd::TrainOp op);
+  void readPrecisionSetting(const syntax::Argument &setting, nd::TrainOp op);
   bool checkModel(const syntax::Name &name);
   void emitTrain();
 

@@ -71,10 +71,16 @@ static exec::Order orderOf(Value value) {
   return exec::getOrder(value).value_or(exec::Order());
 }
 
-/// The product that computes the value, if it has no epilogue yet; else null.
+/// The product that computes the value, if it has no epilogue yet and may have
+/// one: of tensors of one type. Null otherwise.
 static exec::ProductOp findPlainProduct(Value value) {
   auto product = value.getDefiningOp<exec::ProductOp>();
-  return product && !product.getEpilogue() ? product : exec::ProductOp();
+  return product && !product.getEpilogue() &&
+                 nd::getTensorType(value).getElementType() ==
+                     nd::getTensorType(product.getInputs().front())
+                         .getElementType()
+             ? product
+             : exec::ProductOp();
 }
 
 /// The fusion with its inputs in another order, of its own block's arguments or

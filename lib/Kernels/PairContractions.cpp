@@ -68,6 +68,9 @@ private:
   Value multiply(Value a, Value b);
   Value sum(Value value, ArrayRef<StringAttr> dims);
   bool isOneOp() const;
+  bool isShort() const {
+    return nd::getTensorType(operands.front()).isShortFloat();
+  }
   Value cast(Value value, Type elementType);
   NameSet takeFinished();
   Value contract(Value a, Value b);
@@ -138,8 +141,10 @@ Value ContractionBuilder::contract(Value a, Value b) {
   NameSet dims = takeFinished();
   if (!isMatrixProduct(a, b, dims, nd::MeshAttr::of(op)))
     return sum(multiply(a, b), dims);
-  return nd::EinsumOp::create(builder, loc, getProductType({a, b}, dims),
-                              ValueRange{a, b},
+  nd::TensorType type = getProductType({a, b}, dims);
+  if (type.isShortFloat()) // the only product
+    type = type.withElementType(op.getType().getElementType());
+  return nd::EinsumOp::create(builder, loc, type, ValueRange{a, b},
                               exec::getOrderAttr(builder.getContext(), dims));
 }
 
@@ -199,8 +204,10 @@ bool ContractionBuilder::isOneOp() const {
 }
 
 void ContractionBuilder::run() {
-  // Several ops compute in f32, and round at the end alone [L2.7].
-  if (op.getType().isShortFloat() && !isOneOp())
+  // Several ops compute in f32, and round at the end alone [L2.7]; and so does
+  // one without a sum whose result is f32.
+  if (isShort() &&
+      (!isOneOp() || (reduced.empty() && !op.getType().isShortFloat())))
     for (Value &operand : operands)
       operand = cast(operand, builder.getF32Type());
   sumLonelyDims();

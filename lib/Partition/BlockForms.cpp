@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/BlockPartitioner.h"
@@ -278,8 +279,15 @@ Value BlockPartitioner::repeat(Operation *op, ValueRange operands,
   return again->getResult(0);
 }
 
-/// The result of an op of numbers, which every rank has, once more.
+/// The result of an op of numbers, which every rank has, once more. Parts of a
+/// sum of 16 bits are f32; they are recomputed if they are zero.
 Value BlockPartitioner::recompute(Operation *op, TensorType type) {
+  Value result = op->getResult(0);
+  if (nd::getTensorType(result).getElementType() != type.getElementType()) {
+    auto zero = nd::ConstantOp::create(builder, op->getLoc(), type, 0.0);
+    forms[result].push_back(zero);
+    return zero;
+  }
   SmallVector<Value> numbers;
   for (Value operand : op->getOperands())
     numbers.push_back(getForm(operand, nd::getTensorType(operand).getGlobal()));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/BlockPartitioner.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/CauseName.h"
@@ -14,6 +15,7 @@
 #include "lib/Partition/OverlapBuilder.h"
 #include "lib/Partition/SearchBlock.h"
 #include "lib/Partition/SinkToUses.h"
+#include "lib/Partition/WideSums.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/InterleavedRange.h"
 
@@ -85,10 +87,9 @@ Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
 
 /// The op on blocks; its results do not have their types yet.
 Operation *BlockPartitioner::buildLocal(Operation &op,
+                                        const PartitionRule &rule,
                                         const FactorChoice &choice,
                                         ValueRange blocks) {
-  PartitionRule rule =
-      nd::joinAlternatives(cast<nd::NamedOpInterface>(op).getPartitionRule());
   for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor)) {
     if (factor.kind == nd::FactorKind::Halo && !axes.empty())
       return buildWindow(op, factor, blocks);
@@ -110,13 +111,43 @@ void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   llvm::SmallVector<Value> blocks;
   for (auto [operand, type] : llvm::zip(op.getOperands(), choice.operandTypes))
     blocks.push_back(getForm(operand, type));
-  Operation *local = buildLocal(op, choice, blocks);
+  PartitionRule rule =
+      nd::joinAlternatives(cast<nd::NamedOpInterface>(op).getPartitionRule());
+  FactorChoice computed = choice;
+  const bool addsBlocks =
+      llvm::any_of(llvm::zip(rule.factors, choice.axesOfFactor), [](auto pair) {
+        return addsOverlaps(std::get<0>(pair), std::get<1>(pair));
+      });
+  computed.resultTypes = getComputedTypes(op, choice.resultTypes, addsBlocks);
+  blocks = widenBlocks(op, computed.resultTypes, blocks, builder);
+  computed.operandTypes = llvm::map_to_vector(
+      blocks, [](Value block) { return nd::getTensorType(block); });
+  Operation *local = buildLocal(op, rule, computed, blocks);
   nd::removeShardings(local);
-  for (auto [result, type] : llvm::zip(local->getResults(), choice.resultTypes))
+  for (auto [result, type] :
+       llvm::zip(local->getResults(), computed.resultTypes))
     result.setType(type);
-  for (auto [result, computed] :
-       llvm::zip(op.getResults(), local->getResults()))
-    addResult(result, computed);
+  // A cast of parts that are f32 already.
+  if (isa<nd::CastOp>(local) &&
+      local->getOperandTypes() == local->getResultTypes()) {
+    addResult(op.getResult(0), local->getOperand(0));
+    local->erase();
+    return;
+  }
+  for (auto [result, made, type] :
+       llvm::zip(op.getResults(), local->getResults(), choice.resultTypes))
+    addResult(result, round(made, type));
+}
+
+/// The value, which was computed in f32, in its own type.
+Value BlockPartitioner::round(Value computed, TensorType type) {
+  if (computed.getType() == type)
+    return computed;
+  auto rounded = nd::CastOp::create(builder, computed.getLoc(), type, computed);
+  nd::copyName(computed.getDefiningOp(), rounded);
+  nd::copyClass(computed.getDefiningOp(), rounded);
+  nd::copyParameter(computed.getDefiningOp(), rounded);
+  return rounded;
 }
 
 LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {

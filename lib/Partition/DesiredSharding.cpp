@@ -101,7 +101,9 @@ TensorType scatterSum(TensorType made, TensorType placed) {
     if (scattered)
       made = scattered;
   }
-  return made;
+  // The sum of f32 parts of 16 bits ends.
+  return made.isPartial() ? made
+                          : made.withElementType(placed.getElementType());
 }
 
 std::optional<DesiredSharding> readDesired(OpResult result) {

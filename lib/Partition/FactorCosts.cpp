@@ -8,6 +8,7 @@
 #include "dialects/Spmd/OverlapPlan.h"
 #include "lib/Partition/FactorSearch.h"
 #include "lib/Partition/GroupBuilder.h"
+#include "lib/Partition/WideSums.h"
 
 using namespace mlir;
 
@@ -174,6 +175,9 @@ FactorSearch::CutOperand &FactorSearch::getOperand(unsigned operand) {
   // A whole value becomes a part of a sum where it lies. This takes one pass
   // over the block.
   bool staysPartial = isKept[operand] && mayStayPartial(operand);
+  if (staysPartial)
+    type =
+        type.withElementType(operands[operand].types.front().getElementType());
   cut.moved = staysPartial ? type : whole;
   auto least = getOperandBytes(operands[operand], cut.moved,
                                [&](TensorType from, TensorType to) {
@@ -188,6 +192,15 @@ FactorSearch::CutOperand &FactorSearch::getOperand(unsigned operand) {
   return cut;
 }
 
+/// Whether an operand stays a partial sum, of f32 instead of 16 bits.
+bool FactorSearch::keepsWide() const {
+  return llvm::any_of(kept->operands, [&](unsigned operand) {
+    return mayStayPartial(operand) &&
+           operands[operand].types.front().getElementType() !=
+               nd::getTensorType(op->getOperand(operand)).getElementType();
+  });
+}
+
 FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
   const unsigned node = nodes.back()[operands.size() + result];
   auto &known = cutResults[result];
@@ -200,11 +213,13 @@ FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
   if (!kept->axes.empty())
     kind = nd::ReductionKind::Sum;
   AxisList partial(kept->axes);
+  bool adds = rule.jointlyLinear && !kept->axes.empty();
   llvm::SmallVector<AxisList> axesOfFactor = getAxesOfFactors();
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
     if (factor.kind != FactorKind::Reduce || axes.empty())
       continue;
     kind = factor.reduction;
+    adds |= !factor.isSelection;
     if (!factor.resultDims[result])
       partial.append(axes);
   }
@@ -215,7 +230,9 @@ FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
       [&](const Factor &factor) { return factor.resultDims[result]; });
   if (!type)
     return cut;
-  cut.type = partial.empty() ? type : type.withPartial(*kind, partial);
+  cut.type = partial.empty() ? type
+                             : widenParts(type.withPartial(*kind, partial), op,
+                                          adds, keepsWide());
   cut.leastBytes = wanted[result].getLeastCost(cut.type, planner);
   return cut;
 }
@@ -286,8 +303,10 @@ std::optional<double> FactorSearch::getExchanged(const Factor &factor,
                                      factor.resultDims[0].getValue(),
                                      {factor.segments}, mesh));
   if (factor.kind == FactorKind::Overlap)
-    return getBytes(
-        spmd::planOverlap(factor, found.operandTypes, found.resultTypes, mesh));
+    return getBytes(spmd::planOverlap(
+        factor, found.operandTypes,
+        getComputedTypes(*op, found.resultTypes, addsOverlaps(factor, axes)),
+        mesh));
   if (isExchanged(*op, factor, axes, mesh))
     return getBytes(spmd::planGroups(factor, found.operandTypes[0],
                                      found.resultTypes[0], mesh));

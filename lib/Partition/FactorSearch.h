@@ -92,6 +92,7 @@ private:
 
   bool mayStayPartial(unsigned operand) const;
   bool mayBecomePartial(unsigned operand) const;
+  bool keepsWide() const;
   Kept keepAll() const;
   llvm::SmallVector<Kept> collectKept() const;
   void collectCandidates();

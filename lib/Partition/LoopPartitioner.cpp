@@ -11,6 +11,7 @@
 #include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/KeptForms.h"
+#include "lib/Partition/WideSums.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-partition-program"
@@ -196,7 +197,9 @@ TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
 }
 
 void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
-  TensorType type = chooseSharding(sum);
+  // What is added may be a part that is not rounded, and the sum is none then.
+  TensorType part = chooseSharding(sum);
+  TensorType type = widenParts(part, &op, /*adds=*/true, /*isWide=*/false);
   LDBG() << "carried sum " << sum.carried << " of the loop at " << loop.getLoc()
          << ": " << type;
   ends[sum.carried] = type;
@@ -204,7 +207,8 @@ void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
   forms[sum.total].front().setType(type);
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
-    operands.push_back(getForm(operand, type));
+    operands.push_back(getForm(operand, operand == sum.total ? type : part));
+  operands = widenBlocks(op, type, operands, builder);
   Operation *local = builder.clone(op);
   local->setOperands(operands);
   nd::removeShardings(local);

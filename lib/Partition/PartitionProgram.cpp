@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/RoundedParts.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/BlockPartitioner.h"
@@ -79,6 +80,8 @@ static LogicalResult partition(func::FuncOp function,
   if (failed(partitioner.run()))
     return failure();
   partitioner.dropUnusedCopies();
+  // The types say it now.
+  block->walk([](Operation *op) { nd::removeRoundedParts(op); });
   function.setFunctionType(
       FunctionType::get(function.getContext(), block->getArgumentTypes(),
                         block->getTerminator()->getOperandTypes()));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/SearchKey.h"
+#include "dialects/Nd/RoundedParts.h"
 #include "lib/Partition/LastUses.h"
 
 using namespace mlir;
@@ -53,6 +54,7 @@ void SearchKey::add(const nd::Factor &factor) {
   add(size_t(factor.overlap.isOfResult));
   add(size_t(factor.isGrouped));
   add(size_t(factor.isAlternative));
+  add(size_t(factor.isSelection));
 }
 
 static nd::PartitionRule getRule(Operation *op) {
@@ -71,6 +73,7 @@ void SearchKey::add(Operation *op) {
                          [](unsigned operand) { return size_t(operand); }));
   add(size_t(rule.jointlyLinear));
   add(size_t(rule.isZero));
+  add(size_t(nd::hasRoundedParts(op)));
   add(countPoints(op));
 }
 

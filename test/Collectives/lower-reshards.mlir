@@ -13,6 +13,34 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
     %y = spmd.reshard %x : <f32, [i = 64], max {b}> -> <f32, [i = 64 on {b}]>
     return %y : !nd.tensor<f32, [i = 64 on {b}]>
   }
+  // Parts of f32 of a sum of 16 bits: they are scattered in f32, and gathered in 16 bits.
+  // CHECK-LABEL: @wide_sum_to_whole
+  // CHECK-NEXT: %[[S:.*]] = spmd.reduce_scatter sum ["b"] to ["i"] %arg0 {nd.name = "h"} : (!nd.tensor<f32, [i = 64], sum {b}>) -> !nd.tensor<f32, [i = 64 on {b}]>
+  // CHECK-NEXT: %[[R:.*]] = nd.cast %[[S]] {nd.name = "h"} : (!nd.tensor<f32, [i = 64 on {b}]>) -> !nd.tensor<bf16, [i = 64 on {b}]>
+  // CHECK-NEXT: spmd.all_gather ["b"] from ["i"] %[[R]] {nd.name = "h"} : (!nd.tensor<bf16, [i = 64 on {b}]>) -> !nd.tensor<bf16, [i = 64]>
+  func.func @wide_sum_to_whole(%x: !nd.tensor<f32, [i = 64], sum {b}>) -> !nd.tensor<bf16, [i = 64]> {
+    %y = spmd.reshard %x {nd.name = "h"} : <f32, [i = 64], sum {b}> -> <bf16, [i = 64]>
+    return %y : !nd.tensor<bf16, [i = 64]>
+  }
+  // Nothing is rounded before the last sum ends.
+  // CHECK-LABEL: @wide_sum_to_blocks
+  // CHECK: spmd.reduce_scatter sum ["b"] to ["i"] {{.*}} -> !nd.tensor<f32, [i = 64 on {b}], sum {a}>
+  // CHECK-NEXT: spmd.reduce_scatter sum ["a"] to ["i"] {{.*}} -> !nd.tensor<f32, [i = 64 on {b, a}]>
+  // CHECK-NEXT: nd.cast
+  // CHECK-NEXT: spmd.all_gather ["a"] {{.*}} -> !nd.tensor<f16, [i = 64 on {b}]>
+  // CHECK-NEXT: return
+  func.func @wide_sum_to_blocks(%x: !nd.tensor<f32, [i = 64], sum {a, b}>) -> !nd.tensor<f16, [i = 64 on {b}]> {
+    %y = spmd.reshard %x : <f32, [i = 64], sum {a, b}> -> <f16, [i = 64 on {b}]>
+    return %y : !nd.tensor<f16, [i = 64 on {b}]>
+  }
+  // A scalar has no blocks.
+  // CHECK-LABEL: @wide_scalar
+  // CHECK-NEXT: %[[S:.*]] = spmd.all_reduce prod ["a"] %arg0 : (!nd.tensor<f32, [], prod {a}>) -> !nd.tensor<f32, []>
+  // CHECK-NEXT: nd.cast %[[S]] : (!nd.tensor<f32, []>) -> !nd.tensor<bf16, []>
+  func.func @wide_scalar(%x: !nd.tensor<f32, [], prod {a}>) -> !nd.tensor<bf16, []> {
+    %y = spmd.reshard %x : <f32, [], prod {a}> -> <bf16, []>
+    return %y : !nd.tensor<bf16, []>
+  }
   // What is not needed is dropped before it is summed.
   // CHECK-LABEL: @slice_first
   // CHECK-NEXT: spmd.slice "i" ["b"]

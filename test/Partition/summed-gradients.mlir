@@ -83,7 +83,7 @@ module attributes {nd.mesh = #nd.mesh<pod = 2, data = 2, tensor = 2>} {
     return %y : !ws
   }
 
-  // A gradient in 16 bits is reduced as such, which sends less than the f32 that is added.
+  // A gradient in 16 bits, whose parts may be rounded, is reduced as such, which sends less than the f32 that is added.
   // CHECK-LABEL: func.func @half
   // CHECK: %[[D:.*]] = nd.einsum {{.*}} -> !nd.tensor<bf16, [hidden = 16 on {tensor}, io = 32], sum {pod, data}>
   // CHECK-NEXT: %[[S:.*]] = spmd.reshard %[[D]] {nd.name = "gradient of w"} : {{.*}} -> <bf16, [hidden = 16 on {tensor}, io = 32 on {data}]>
@@ -95,7 +95,7 @@ module attributes {nd.mesh = #nd.mesh<pod = 2, data = 2, tensor = 2>} {
     %z = nd.constant 0.0 : f32 -> !w
     %y = nd.scan "micro_batch" 3 carried(%z : !w) stacked(%xs, %gs : !xbm, !hbm) -> !w attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
     ^bb0(%t: !w, %x: !xb, %g: !hb):
-      %d = nd.einsum %x, %g {reduced = ["batch"]} : (!xb, !hb) -> !wb
+      %d = nd.einsum %x, %g {reduced = ["batch"], nd.rounded_parts} : (!xb, !hb) -> !wb
       %c = nd.cast %d {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!wb) -> !w
       %a = nd.add %t, %c : (!w, !w) -> !w
       nd.yield %a : !w

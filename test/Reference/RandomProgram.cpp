@@ -319,9 +319,15 @@ void RandomProgram::addTrainingOptions() {
   if (draw(6) == 0)
     statements.push_back("  average 0.9");
   // Far from what overflows, so that rounding skips no step.
+  static const char *const precisions[] = {"bf16",
+                                           "bf16",
+                                           "bf16(sums = f32)",
+                                           "bf16(sums = f32)",
+                                           "f16(scale = 16)",
+                                           "f16(scale = 16, sums = f32)"};
   if (draw(5) == 0)
-    statements.push_back(draw(3) ? "  precision bf16"
-                                 : "  precision f16(scale = 16)");
+    statements.push_back(std::string("  precision ") +
+                         precisions[draw(std::size(precisions))]);
   if (draw(4) == 0) {
     microBatches = static_cast<int64_t>(2 + draw(2));
     statements.push_back("  accumulate " + std::to_string(microBatches));

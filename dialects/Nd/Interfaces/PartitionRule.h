@@ -70,6 +70,9 @@ struct Factor {
   /// the factor may be cut where mayCut says no (mayCutOrExchange).
   bool isGrouped = false;
   bool isAlternative = false; ///< one of the rule's; set by joinAlternatives
+  /// For FactorKind::Reduce by a sum: of the ranks' parts of an entry, at most
+  /// one is not zero. So the sum of parts of 16 bits is exact.
+  bool isSelection = false;
 };
 
 struct PartitionRule {

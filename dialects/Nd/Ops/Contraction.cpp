@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/RoundedParts.h"
 #include "mlir/IR/PatternMatch.h"
 
 #define GET_OP_CLASSES
@@ -52,6 +53,17 @@ EinsumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
     if (!contains(adaptor.getReduced(), dim.getName()))
       dims.push_back(dim);
   return appendTensorType(location, whole.getElementType(), dims, types);
+}
+
+// Parts of a sum of 16 bits may be f32.
+bool EinsumOp::isCompatibleReturnTypes(TypeRange a, TypeRange b) {
+  auto inferred = dyn_cast<TensorType>(a.front()),
+       actual = dyn_cast<TensorType>(b.front());
+  if (inferred && actual && inferred.isShortFloat() && actual.isPartial() &&
+      actual.getElementType().isF32())
+    return haveSameGlobalType(inferred.withElementType(actual.getElementType()),
+                              actual);
+  return haveSameGlobalTypes(a, b);
 }
 
 LogicalResult EinsumOp::verify() {
@@ -318,15 +330,21 @@ struct SimplifyEinsum : OpRewritePattern<EinsumOp> {
     if (!isWhole(op.getResult()) || !llvm::all_of(inputs, isWhole))
       return failure();
     if (inputs.size() == 1 && !op.getReduced().empty()) {
-      rewriter.replaceOpWithNewOp<ReduceSumOp>(op, inputs[0], op.getReduced());
+      auto sum = ReduceSumOp::create(rewriter, op.getLoc(), inputs[0],
+                                     op.getReduced());
+      copyRoundedParts(op, sum);
+      rewriter.replaceOp(op, sum);
       return success();
     }
     if (!op.getReduced().empty() ||
         (op.getType().isShortFloat() && inputs.size() > 2))
       return failure();
     Value product = inputs[0];
-    for (Value input : inputs.drop_front())
-      product = MulOp::create(rewriter, op.getLoc(), product, input);
+    for (Value input : inputs.drop_front()) {
+      auto factor = MulOp::create(rewriter, op.getLoc(), product, input);
+      copyRoundedParts(op, factor);
+      product = factor;
+    }
     rewriter.replaceOp(op, product);
     return success();
   }

@@ -157,6 +157,8 @@ LogicalResult GatherOp::buildGradient(OpBuilder &builder,
 PartitionRule GatherOp::getPartitionRule() {
   // A rank that has not got the entry contributes 0.
   PartitionRule rule = getRuleByNames(*this);
+  for (Factor &factor : rule.factors)
+    factor.isSelection = factor.kind == FactorKind::Reduce;
   rule.linearOperands.push_back(0);
   if (auto overlap = findOverlap(getIndices(), getTable().getType(), getDim()))
     rule.alternatives.push_back(makeGatherFactor(*overlap, getDimAttr()));

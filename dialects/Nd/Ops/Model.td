@@ -66,16 +66,18 @@ def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, Singl
     constant. With `accumulate 4`, the model's inputs are a micro-batch: a step runs
     the model on four of them, and updates once with the mean of their gradients.
     With `precision bf16` or `precision f16`, meshc-lower-precision lets the model
-    compute in 16 bits where it may. In f16, the loss is multiplied by `loss_scale`
-    at first, which doubles after `scale_interval` steps whose gradients are finite.
+    compute in 16 bits where it may; with `wide_sums`, ranks do not round their
+    parts of its sums. In f16, the loss is multiplied by `loss_scale` at first, which
+    doubles after `scale_interval` steps whose gradients are finite.
   }];
   let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$micro_batches,
                        OptionalAttr<TypeAttrOf<AnyTypeOf<[BF16, F16]>>>:$precision,
+                       UnitAttr:$wide_sums,
                        DefaultValuedAttr<F64Attr, "65536.0">:$loss_scale,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "2000">:$scale_interval);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? (`precision` $precision^)? $body attr-dict";
+  let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? (`precision` $precision^ (`wide_sums` $wide_sums^)?)? $body attr-dict";
 }
 def Nd_ClipOp : Op<Nd_Dialect, "clip", [HasParent<"TrainOp">]> {
   let summary = "a bound for the norm of all gradients: a number, or a scalar f32 of the region";

@@ -178,6 +178,7 @@ PartitionRule SliceOp::getPartitionRule() {
   // Or a rank contributes the entries that it has, and 0 for all others.
   Factor &parts = rule.alternatives.emplace_back();
   parts.kind = FactorKind::Reduce;
+  parts.isSelection = true;
   parts.size = getInput().getType().getSize(getDim());
   parts.operandDims = {getDimAttr()};
   parts.resultDims = {StringAttr()};

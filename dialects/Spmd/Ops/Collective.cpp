@@ -106,9 +106,14 @@ static LogicalResult verifyReduction(Operation *op, unsigned index,
 LogicalResult ReshardOp::verify() {
   auto from = cast<TensorType>(getInput().getType());
   auto to = cast<TensorType>(getResult().getType());
-  if (from.getGlobal() != to.getGlobal())
+  TensorType tensor = from.getGlobal().withElementType(to.getElementType());
+  if (tensor != to.getGlobal())
     return emitOpError() << "changes the tensor: from " << from.getGlobal()
                          << " to " << to.getGlobal();
+  if (!mayRound(from, to))
+    return emitOpError() << "changes the element type, which only a sum of f32 "
+                            "that ends may do, to 16 bits: from "
+                         << from << " to " << to;
   if (to.isPartial() && from.isPartial() &&
       to.getPartialKind() != from.getPartialKind())
     return emitOpError() << "changes the kind of partial result";

@@ -21,7 +21,8 @@ class Spmd_Op<string mnemonic, list<Trait> traits = []>
 def Spmd_ReshardOp : Spmd_Op<"reshard"> {
   let summary = "the same tensor in another sharding";
   let description = [{
-    Element type, dims and global sizes stay the same. The result may be a partial
+    Dims and global sizes stay the same, and so does the element type: but a
+    partial sum or product of f32 that ends may be rounded to 16 bits. The result may be a partial
     sum over axes over which the operand is not partial, but no partial result of
     another kind. The collectives phase replaces every reshard by collectives and
     local ops.

@@ -286,7 +286,8 @@ struct TrainDeclaration {
   ExprPtr average;               ///< average 0.999 [L7.10]; null without
   ExprPtr microBatches;          ///< accumulate 4 [L7.7]; null for 1
   std::optional<Name> precision; ///< precision bf16 [L7.8]
-  CallExpr scaling; ///< (scale = 1024) behind it, without a callee [L7.9]
+  /// (sums = f32) behind it, without a callee [L7.8] [L7.9]
+  CallExpr precisionSettings;
 };
 
 /// generate gpt from tokens with logits over vocab along seq. [L11.1]

@@ -85,7 +85,8 @@ bool Parser::parsePrecision(TrainDeclaration &train, Span start) {
   if (!train.precision)
     return false;
   Span open = peek().span;
-  return !accept(TokenKind::LeftParen) || parseArguments(train.scaling, open);
+  return !accept(TokenKind::LeftParen) ||
+         parseArguments(train.precisionSettings, open);
 }
 
 /// set …, clip …, average …, accumulate …, precision …; in any order, also on

@@ -79,6 +79,15 @@ func.func @f() {
 
 !x = !nd.tensor<f32, [a = 4]>
 func.func @f(%x: !x) {
+  // expected-error @below {{'nd.rounded_parts' must have no value, on an op with a result of bf16 or f16; got unit}}
+  %0 = nd.exp %x {nd.rounded_parts} : (!x) -> !x
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
   // expected-error @below {{'nd.recompute' must be the number of a block, an i64 of at least 0, got -1 : i64}}
   %0 = nd.exp %x {nd.recompute = -1} : (!x) -> !x
   return

@@ -126,7 +126,7 @@ private:
           !llvm::is_contained(to.getPartialAxes(), axis.getName()))
         pending.push_back(axis.getName());
     for (const AxisList &axes : getSubsets(pending)) {
-      TensorType reduced = dropPartial(type, axes);
+      TensorType reduced = endSums(type, axes, to);
       reach(reduced, CollectiveKind::AllReduce, axes, type);
       for (DimAttr dim : type.getDims())
         if (mayHold(dim, axes))
@@ -176,15 +176,18 @@ private:
 
   /// To those whose blocks are those of `type`.
   void permute(TensorType type) {
+    Type elements = from.getElementType();
     if (blocksOf.empty())
-      listShardings(type.getGlobal());
-    TensorType cuts = type.withPartial(type.getPartialKind(), {});
+      listShardings(type.getGlobal().withElementType(elements));
+    TensorType cuts =
+        type.withPartial(type.getPartialKind(), {}).withElementType(elements);
     for (const auto &[next, blocks] : blocksOf)
       if (next != cuts && blocks == blocksOf[cuts] &&
           llvm::none_of(type.getPartialAxes(), [&](StringAttr axis) {
             return llvm::is_contained(getUsedAxes(next), axis);
           }))
-        reach(next.withPartial(type.getPartialKind(), type.getPartialAxes()),
+        reach(next.withPartial(type.getPartialKind(), type.getPartialAxes())
+                  .withElementType(type.getElementType()),
               CollectiveKind::Permute, {mesh.getAxes()[0].getName()}, type);
   }
 
@@ -313,6 +316,10 @@ ReshardPlanTest::Drawn ReshardPlanTest::drawPair(int64_t axes) {
     if (llvm::is_contained(drawn.to.getPartialAxes(), axis))
       kept.push_back(axis);
   drawn.to = drawn.to.withPartial(nd::ReductionKind::Sum, kept);
+  // Of f32, and rounded to 16 bits where it ends.
+  if (mayRound(drawn.from, drawn.to.withElementType(builder.getBF16Type())) &&
+      draw(2))
+    drawn.to = drawn.to.withElementType(builder.getBF16Type());
   return drawn;
 }
 

@@ -31,6 +31,47 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
 // -----
 
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{changes the element type, which only a sum of f32 that ends may do, to 16 bits}}
+    %y = spmd.reshard %x : <f32, [i = 8]> -> <bf16, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], sum {a, b}>) {
+    // expected-error @+1 {{changes the element type, which only a sum of f32 that ends may do, to 16 bits}}
+    %y = spmd.reshard %x : <f32, [i = 8], sum {a, b}> -> <bf16, [i = 8], sum {a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], max {a}>) {
+    // expected-error @+1 {{changes the element type, which only a sum of f32 that ends may do, to 16 bits}}
+    %y = spmd.reshard %x : <f32, [i = 8], max {a}> -> <bf16, [i = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<bf16, [i = 8]>) {
+    // expected-error @+2 {{'nd.einsum' op inferred type(s) '!nd.tensor<bf16, []>' are incompatible}}
+    // expected-error @+1 {{'nd.einsum' op failed to infer returned types}}
+    %y = nd.einsum %x {reduced = ["i"]} : (!nd.tensor<bf16, [i = 8]>) -> !nd.tensor<f32, []>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8], max {a}>) {
     // expected-error @+1 {{combines by sum, but operand 0 has type}}
     %y = spmd.all_reduce sum ["a"] %x : (!nd.tensor<f32, [i = 8], max {a}>) -> !nd.tensor<f32, [i = 8]>
