@@ -143,13 +143,14 @@ constexpr double ln2Low = -2.12194440e-4;
 /// e^x = 2^n · e^r with |r| ≤ ln 2 / 2; the polynomial is that of the Cephes
 /// library (S. Moshier). Exact to 1 ulp, subnormal results too.
 static Value emitExp(const Arithmetic &code, Value x) {
-  // Beyond these bounds results are infinite and zero. NaN passes.
-  for (auto [predicate, bound] :
-       {std::pair(arith::CmpFPredicate::OGT, 89.0),
-        std::pair(arith::CmpFPredicate::OLT, -104.0)}) {
-    Value limit = code.constant(bound);
-    x = code.select(code.compare(predicate, x, limit), limit, x);
-  }
+  // Beyond these bounds results are infinite and zero. NaN passes. A masked
+  // score is far below the second bound: if its result underflowed in the last
+  // product, a processor would take 100 cycles or more for that.
+  Value most = code.constant(89.0), zero = code.constant(0.0);
+  Value isZero =
+      code.compare(arith::CmpFPredicate::OLT, x, code.constant(-104.0));
+  x = code.select(code.compare(arith::CmpFPredicate::OGT, x, most), most, x);
+  x = code.select(isZero, zero, x);
   // Adding 1.5·2^23 leaves the nearest integer in the low bits.
   Value magic = code.constant(12582912.0);
   Value shifted = code.fma(x, code.constant(1.44269504088896341), magic);
@@ -161,8 +162,9 @@ static Value emitExp(const Arithmetic &code, Value x) {
                           4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   p = code.fma(code.mul(r, r), p, r);
   p = code.add(p, code.constant(1.0));
-  return code.scale(
+  Value result = code.scale(
       p, code.make<arith::SubIOp>(code.toBits(shifted), code.toBits(magic)));
+  return code.select(isZero, zero, result);
 }
 
 /// ln x = e·ln 2 + ln m with m in [√½, √2); polynomial of Cephes. 1 ulp.

@@ -7,6 +7,7 @@
 
 #include "mlir/Parser/Parser.h"
 #include "test/Codegen/KernelRun.h"
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -128,6 +129,23 @@ TEST(VectorMath, ExpIsTheSameWithoutAnInstructionThatScales) {
     EXPECT_TRUE(std::isnan(y[0]) && std::isnan(z[0]));
     y[0] = z[0] = 0;
     ASSERT_EQ(std::memcmp(y.data(), z.data(), 4 * valueCount), 0);
+  }
+}
+/// Entries that are masked by -1e9 or -inf take no longer than others. A result
+/// that underflows would: the processor would leave its usual path for it.
+TEST(VectorMath, ExpOfMaskedEntriesDoesNotUnderflow) {
+  for (const char *march : {"native", "x86-64-v3"}) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+      GTEST_SKIP() << "This processor does not run code for x86-64-v3.";
+    Function function("nd.exp", march);
+    std::vector<float> x(valueCount), y(valueCount);
+    for (int64_t i = 0; i < valueCount; ++i)
+      x[i] = i % 4 == 0 ? -1e9f : i % 4 == 1 ? -HUGE_VALF : float(-i % 80);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    function.run(x, y);
+    EXPECT_EQ(std::fetestexcept(FE_UNDERFLOW), 0) << march;
+    EXPECT_EQ(y[0], 0);
+    EXPECT_EQ(y[1], 0);
   }
 }
 TEST(VectorMath, Log) { EXPECT_LE(measure("nd.log", std::log).ulps, 2); }
