@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/TensorSizes.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -183,9 +184,8 @@ LogicalResult TensorType::verify(function_ref<InFlightDiagnostic()> emitError,
     if (dim.getSize() < 1)
       return emitError() << "size of dim '" << name
                          << "' must be positive, got " << dim.getSize();
-    if (llvm::MulOverflow(count, dim.getSize(), count) ||
-        count > (int64_t(1) << 48))
-      return emitError() << "tensor has more than 2^48 elements";
+    if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements)
+      return emitError() << "tensor has more than 2^60 elements";
     for (StringAttr axis : dim.getAxes())
       if (failed(claim(axis)))
         return failure();

@@ -316,7 +316,7 @@ Emitter::LoopResults Emitter::emitYield(Loop &loop, Value condition) {
     if (!countElements(dims)) {
       loop.scope.problems[name.text] =
           "the values of " + quote(name.text) + " stacked over " +
-          quote(loop.dimName()) + " have more than 2**48 elements";
+          quote(loop.dimName()) + " have more than 2**60 elements";
       continue;
     }
     stacked.push_back({name, last});

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
+#include "dialects/Nd/TensorSizes.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -281,7 +282,7 @@ nd::TensorType Emitter::makeType(Type elementType, ArrayRef<nd::DimAttr> dims,
   if (countElements(dims))
     return nd::TensorType::get(elementType, dims);
   syntax::Diagnostic &tooLarge =
-      error(at, "tensor has more than 2**48 elements");
+      error(at, "tensor has more than 2**60 elements");
   for (nd::DimAttr each : dims)
     if (each.getSize() > 1)
       noteDim(tooLarge, each.getName().getValue());
@@ -291,7 +292,8 @@ nd::TensorType Emitter::makeType(Type elementType, ArrayRef<nd::DimAttr> dims,
 std::optional<int64_t> Emitter::countElements(ArrayRef<nd::DimAttr> dims) {
   int64_t count = 1;
   for (nd::DimAttr dim : dims)
-    if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements)
+    if (llvm::MulOverflow(count, dim.getSize(), count) ||
+        count > nd::maxElements)
       return std::nullopt;
   return count;
 }

@@ -48,8 +48,6 @@ public:
   static constexpr unsigned maxCallDepth = 64;
   static constexpr unsigned maxExpressionDepth = 1024;
   static constexpr unsigned maxLoopDepth = 16;
-  /// Elements of one tensor: the limit of the tensor type. [L2.6]
-  static constexpr int64_t maxElements = int64_t(1) << 48;
 
   Emitter(const syntax::SourceSet &sources, syntax::Diagnostics &diagnostics,
           syntax::Declarations &declarations, mlir::MLIRContext &context);

@@ -78,6 +78,9 @@ static constexpr llvm::StringLiteral layoutJudges[] = {
 static constexpr llvm::StringLiteral partitionJudges[] = {
     "meshc-partition-program"};
 
+// The kernels say what is stored.
+static constexpr llvm::StringLiteral scheduleJudges[] = {"meshc-bound-sizes"};
+
 template <auto create> static void addPass(mlir::OpPassManager &passes) {
   passes.addPass(create());
 }
@@ -137,6 +140,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runSchedule,
        .addPasses = addPasses<schedule::addSchedulePasses>,
+       .judges = scheduleJudges,
        .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeOptions = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.

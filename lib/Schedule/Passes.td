@@ -10,6 +10,24 @@
 include "lib/Schedule/OrderPasses.td"
 include "mlir/Pass/PassBase.td"
 
+def BoundSizes : Pass<"meshc-bound-sizes", "::mlir::func::FuncOp"> {
+  let summary = "rejects what a rank cannot store";
+  let description = [{
+    Values in memory have at most 2^48 elements on each rank, and all those of a function at most 2^60 bytes, so that
+    offsets in the arena fit into 64 bits. Values inside of fusions and library ops are not stored: they may have up to
+    2^60 elements over all ranks.
+
+    For example, the pass rejects
+    ```mlir
+    !x = !nd.tensor<f32, [i = 1099511627776, j = 1024]>
+    // expected-error @below {{a value would have 1125899906842624 elements on each rank, and a rank stores at most 2**48 of a tensor; cut it over more ranks, or make its dims smaller}}
+    func.func @f(%x: !x) {
+      return
+    }
+    ```
+  }];
+}
+
 def MergeLaunches : Pass<"meshc-merge-launches", "::mlir::func::FuncOp"> {
   let summary = "merges small kernels for GPUs that may run at the same time";
   let description = [{

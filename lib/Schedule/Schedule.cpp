@@ -11,6 +11,7 @@
 namespace meshc::schedule {
 
 void addSchedulePasses(mlir::OpPassManager &passes) {
+  passes.addNestedPass<mlir::func::FuncOp>(createBoundSizes());
   passes.addNestedPass<mlir::func::FuncOp>(createPlaceResults());
   passes.addNestedPass<mlir::func::FuncOp>(createScheduleOps());
   passes.addPass(createRecomputeFusions());

@@ -263,8 +263,8 @@ func.func @f(%a: !nd.tensor<f32, [x = 2], mean {a}>) { return }
 
 // -----
 
-// expected-error @+1 {{tensor has more than 2^48 elements}}
-func.func @f(%a: !nd.tensor<f32, [x = 16777216, y = 16777217]>) { return }
+// expected-error @+1 {{tensor has more than 2^60 elements}}
+func.func @f(%a: !nd.tensor<f32, [x = 1073741824, y = 1073741825]>) { return }
 
 // -----
 
