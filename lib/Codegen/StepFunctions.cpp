@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/StepFunctions.h"
 #include "dialects/Nd/ModelPlaces.h"
+#include "meshc/EscapeControls.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -18,9 +19,9 @@ std::string getSourceText(Location location) {
   if (places.empty())
     return "";
   FileLineColLoc place = places.front();
-  return (llvm::sys::path::filename(place.getFilename().getValue()) + ":" +
-          Twine(place.getLine()) + ":" + Twine(place.getColumn()))
-      .str();
+  StringRef name = llvm::sys::path::filename(place.getFilename().getValue());
+  return escapeControls(name) + ":" + std::to_string(place.getLine()) + ":" +
+         std::to_string(place.getColumn());
 }
 
 StepFunctions::StepFunctions(

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Link/Link.h"
+#include "meshc/EscapeControls.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,8 +22,12 @@ using namespace llvm;
 
 namespace meshc::link {
 
+static constexpr auto dataPermissions =
+    static_cast<unsigned>(sys::fs::all_read) | sys::fs::all_write;
+
+/// An error of one line, whatever the names in it.
 static Error makeError(const Twine &message) {
-  return createStringError(message.str());
+  return createStringError(escapeControls(message.str()));
 }
 
 /// The path of libmeshc_runtime.a in the tree that contains the tool.
@@ -63,13 +68,13 @@ static Expected<std::string> findDriver(const LinkOptions &options) {
                    "', 'clang++' and 'c++' are missing; install clang or g++");
 }
 
-/// A path in the folder of `output` that no file has; the file exists, empty.
-static Expected<SmallString<256>> makeTemporary(StringRef output,
-                                                StringRef suffix) {
+/// A path in the folder of `output` that no file has; the file exists, empty,
+/// with those of the permissions that the umask leaves.
+static Expected<SmallString<256>>
+makeTemporary(StringRef output, StringRef suffix, unsigned permissions) {
   SmallString<256> path;
   if (std::error_code error = sys::fs::createUniqueFile(
-          output + ".%%%%%%" + suffix, path,
-          sys::fs::all_read | sys::fs::all_write | sys::fs::all_exe))
+          output + ".%%%%%%" + suffix, path, permissions))
     return makeError("cannot write '" + output + "': " + error.message());
   return path;
 }
@@ -89,7 +94,8 @@ static Expected<std::string> findTarget(StringRef path, bool &isFile) {
   return real.str().str();
 }
 
-static Error writeBytes(StringRef path, ArrayRef<char> bytes) {
+/// `name` is what errors call the file.
+static Error writeBytes(StringRef path, ArrayRef<char> bytes, StringRef name) {
   std::error_code error;
   raw_fd_ostream stream(path, error);
   if (!error) {
@@ -99,12 +105,14 @@ static Error writeBytes(StringRef path, ArrayRef<char> bytes) {
     stream.clear_error();
   }
   if (error)
-    return makeError("cannot write '" + path + "': " + error.message());
+    return makeError("cannot write '" + name + "': " + error.message());
   return Error::success();
 }
 
-/// Runs the driver; an error holds what it printed.
-static Error runDriver(StringRef driver, ArrayRef<std::string> arguments) {
+/// Runs the driver; an error holds what it printed, or says that the linker
+/// found no room for `output`.
+static Error runDriver(StringRef driver, ArrayRef<std::string> arguments,
+                       StringRef output) {
   SmallString<256> log;
   if (std::error_code error =
           sys::fs::createTemporaryFile("meshc-link", "log", log))
@@ -121,8 +129,15 @@ static Error runDriver(StringRef driver, ArrayRef<std::string> arguments) {
     return Error::success();
   if (auto text = MemoryBuffer::getFile(log))
     message += (*text)->getBuffer();
-  return makeError("linking with '" + driver +
-                   "' failed: " + StringRef(message).rtrim());
+  // Linkers end by the signal of the file size limit.
+  for (auto [printed, reason] :
+       {std::pair("File size limit exceeded", std::errc::file_too_large),
+        std::pair("No space left on device", std::errc::no_space_on_device)})
+    if (StringRef(message).contains(printed))
+      return makeError("cannot write '" + output +
+                       "': " + std::make_error_code(reason).message());
+  return createStringError("linking with '" + escapeControls(driver) +
+                           "' failed:\n" + StringRef(message).rtrim().str());
 }
 
 static std::vector<std::string> getArguments(StringRef driver, StringRef object,
@@ -141,8 +156,10 @@ static std::vector<std::string> getArguments(StringRef driver, StringRef object,
                      {"-Xlinker", "-rpath", "-Xlinker", plugins.str().str()});
   // lld is several times as fast as other linkers; both kinds of compilers know
   // it by this name, clang finds its own version's.
+  // A file that it maps cannot tell that a disk is full.
   if (driver.contains("clang") || sys::findProgramByName("ld.lld"))
-    arguments.push_back("-fuse-ld=lld");
+    arguments.insert(arguments.end(),
+                     {"-fuse-ld=lld", "-Wl,--no-mmap-output-file"});
   SmallVector<StringRef> libraries;
   StringRef(MESHC_RUNTIME_LIBRARIES).split(libraries, ',', -1, false);
   for (StringRef library : libraries)
@@ -166,18 +183,19 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   if (!isFile)
     return makeError("cannot write '" + output +
                      "': it is a device; give the name of a file");
-  auto objectPath = makeTemporary(*target, ".o");
+  auto objectPath = makeTemporary(*target, ".o", dataPermissions);
   if (!objectPath)
     return objectPath.takeError();
   scope_exit removeObject([&] { sys::fs::remove(*objectPath); });
-  auto linked = makeTemporary(*target, "");
+  auto linked = makeTemporary(*target, "", dataPermissions | sys::fs::all_exe);
   if (!linked)
     return linked.takeError();
   scope_exit removeLinked([&] { sys::fs::remove(*linked); });
-  if (Error error = writeBytes(*objectPath, object))
+  if (Error error = writeBytes(*objectPath, object, output))
     return error;
   if (Error error = runDriver(
-          *driver, getArguments(*driver, *objectPath, *runtime, *linked)))
+          *driver, getArguments(*driver, *objectPath, *runtime, *linked),
+          output))
     return error;
   if (std::error_code error = sys::fs::rename(*linked, *target))
     return makeError("cannot write '" + output + "': " + error.message());
@@ -205,14 +223,13 @@ Error writeFile(StringRef path, ArrayRef<char> bytes) {
     return target.takeError();
   // A device or a pipe takes bytes; nothing may take its place.
   if (!isFile)
-    return writeBytes(path, bytes);
-  auto temporary = makeTemporary(*target, "");
+    return writeBytes(path, bytes, path);
+  auto temporary = makeTemporary(*target, "", dataPermissions);
   if (!temporary)
     return temporary.takeError();
   scope_exit remove([&] { sys::fs::remove(*temporary); });
-  if (Error error = writeBytes(*temporary, bytes))
+  if (Error error = writeBytes(*temporary, bytes, path))
     return error;
-  sys::fs::setPermissions(*temporary, sys::fs::all_read | sys::fs::owner_write);
   if (std::error_code error = sys::fs::rename(*temporary, *target))
     return makeError("cannot write '" + path + "': " + error.message());
   remove.release();

@@ -27,8 +27,8 @@ struct LinkOptions {
 /// with the runtime into the executable `output`. The file is complete or
 /// absent: it is written under another name and renamed. No other file remains.
 /// The program's run path is the directory of the runtime's archive, where its
-/// plugins are. The error names what is missing and how to get it, or contains
-/// the linker's output.
+/// plugins are. The error names what is missing and how to get it, or has the
+/// linker's output below its first line.
 llvm::Error linkProgram(llvm::ArrayRef<char> object, llvm::StringRef output,
                         const LinkOptions &options = {});
 

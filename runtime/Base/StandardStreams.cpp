@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/StandardStreams.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/Failure.h"
 
 #include <atomic>
@@ -47,14 +48,23 @@ static int writeAll(int descriptor, const std::string &text) {
   return 0;
 }
 
-void meshc::runtime::printOut(const std::string &text) {
+void meshc::runtime::printRaw(const std::string &text) {
   int error = writeAll(STDOUT_FILENO, text), none = 0;
   if (error)
     outputError.compare_exchange_strong(none, error);
 }
 
-void meshc::runtime::printError(const std::string &text) {
-  writeAll(STDERR_FILENO, text);
+void meshc::runtime::printOut(const std::string &text) {
+  printRaw(meshc::escapeControls(text, "\n\t"));
+}
+
+void meshc::runtime::printError(const std::string &line) {
+  if (line.empty())
+    return;
+  std::string_view message = line;
+  if (message.back() == '\n')
+    message.remove_suffix(1);
+  writeAll(STDERR_FILENO, meshc::escapeControls(message) + '\n');
 }
 
 int meshc::runtime::codeAfterOutput(const std::string &program, int code) {

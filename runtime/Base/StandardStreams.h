@@ -24,11 +24,18 @@ namespace meshc::runtime {
 /// of signals.
 void openStandardStreams();
 
-/// Writes `text` to stdout. Remembers failures.
+/// Writes lines to stdout. Names in them may hold any bytes: control characters
+/// but tabs and ends of lines are escaped (EscapeControls.h). Remembers
+/// failures.
 void printOut(const std::string &text);
 
-/// Writes `text` to stderr.
-void printError(const std::string &text);
+/// Writes the bytes to stdout as they are: a model's text, or what a terminal
+/// obeys. Remembers failures.
+void printRaw(const std::string &text);
+
+/// Writes one line to stderr, or nothing if it is empty. Ends of lines in it
+/// are escaped, too; the last character may be one.
+void printError(const std::string &line);
 
 /// The exit code of a run of `program` that would end with `code`: `code`
 /// itself if it is not 0 or all of stdout was written; otherwise prints why it

@@ -93,7 +93,7 @@ void BeamWriter::read(int64_t position, const MeshcTensor &tensor,
 
 void BeamWriter::print() const {
   std::vector<int32_t> text = search.best();
-  printOut(tokenizer.decode(text.data(), text.size()) + "\n");
+  printRaw(tokenizer.decode(text.data(), text.size()) + "\n");
 }
 
 int64_t BeamWriter::added() const {

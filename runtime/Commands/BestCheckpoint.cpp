@@ -7,6 +7,7 @@
 
 #include "runtime/Commands/BestCheckpoint.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/Failure.h"
 
 #include <algorithm>
@@ -118,7 +119,9 @@ std::string BestCheckpoint::describe(const BestEvaluation &best) {
   char number[400];
   std::snprintf(number, sizeof(number), " %.4f after step %lld", best.value,
                 static_cast<long long>(best.step));
-  return "best " + best.metric.substr(0, best.metric.rfind(':')) + number;
+  return "best " +
+         meshc::escapeControls(best.metric.substr(0, best.metric.rfind(':'))) +
+         number;
 }
 
 std::string BestCheckpoint::describeEnd(const RunState &state) const {
@@ -129,6 +132,7 @@ std::string BestCheckpoint::describeEnd(const RunState &state) const {
               : " evaluations in a row were no improvement; ") +
          (state.best.step < 0
               ? "none was finite"
-              : describe(state.best) + ", in '" + bestPath(options) + "'") +
+              : describe(state.best) + ", in '" +
+                    meshc::escapeControls(bestPath(options)) + "'") +
          '\n';
 }

@@ -260,7 +260,7 @@ void TextWriter::stream(size_t from) const {
   std::string added;
   for (size_t i = from; i < tokens.size(); ++i)
     added += tokenizer.bytesOf(tokens[i], i ? tokens[i - 1] : -1);
-  printOut(added);
+  printRaw(added);
 }
 
 /// Several texts come one after the other.
@@ -268,7 +268,7 @@ void TextWriter::print() const {
   if (texts.size() == 1)
     return printOut("\n");
   for (const Text &text : texts)
-    printOut(tokenizer.decode(text.tokens.data(), text.tokens.size()) + "\n");
+    printRaw(tokenizer.decode(text.tokens.data(), text.tokens.size()) + "\n");
 }
 
 int64_t TextWriter::added() const {

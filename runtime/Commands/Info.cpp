@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Info.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Counted.h"
 #include "runtime/Base/TensorBlock.h"
@@ -92,8 +93,9 @@ static void printPrompts(const MeshcProgram &program, std::ostream &out) {
 
 void meshc::runtime::printRun(const std::string &path, std::ostream &out) {
   const RunState state = readRunState(SafetensorsFile(path));
-  out << "checkpoint " << path << "\n  after step " << state.step << ", seed "
-      << state.seed << ", " << counted(state.position, "example");
+  out << "checkpoint " << meshc::escapeControls(path) << "\n  after step "
+      << state.step << ", seed " << state.seed << ", "
+      << counted(state.position, "example");
   if (state.skipped)
     out << ", " << counted(state.skipped, "step") << " skipped";
   out << '\n';

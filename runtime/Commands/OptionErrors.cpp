@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/OptionErrors.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Commands/NearestName.h"
 
 #include <algorithm>
@@ -70,17 +71,9 @@ static std::string describeRepeated(const CLI::Option &option,
          "; give it once";
 }
 
-/// The text on one line.
-static std::string joinLines(std::string text) {
-  for (char &c : text)
-    if (c == '\n' || c == '\r')
-      c = ' ';
-  return text;
-}
-
 std::string meshc::runtime::rephrase(const CLI::App &app,
                                      const std::string &lines) {
-  const std::string text = joinLines(lines);
+  const std::string text = meshc::escapeControls(lines);
   static const std::regex repeated(
       "(--?[a-z-]+): At Most 1 required but received ([0-9]+)"),
       missing("(--?[a-z-]+): 1 required (.*) missing"),
@@ -106,7 +99,7 @@ std::string meshc::runtime::describeParseError(const CLI::App &app,
   text = rephrase(app, error.what());
   if (!text.empty())
     return text;
-  text = joinLines(error.what());
+  text = meshc::escapeControls(error.what());
   if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
     text[0] = static_cast<char>(std::tolower(text[0]));
   static const std::regex option("(^|[ ,])(--?[a-z][a-z-]*)");

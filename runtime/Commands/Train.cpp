@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Train.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Checkpoint/Saver.h"
@@ -366,7 +367,7 @@ void Training::saveBest() {
   saver->saveBest(state);
   if (session.speaks() && !options.quiet)
     printOut(BestCheckpoint::describe(state.best) + ", kept in '" +
-             bestPath(options) + "'\n");
+             meshc::escapeControls(bestPath(options)) + "'\n");
 }
 
 /// Returns the signal that ended it early, or 0. Metrics that are not finite do

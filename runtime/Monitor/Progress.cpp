@@ -238,7 +238,7 @@ void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
     status.seconds *=
         static_cast<double>(total - done) / static_cast<double>(done - first);
   if (terminal)
-    printOut("\r" + formatProgress(status, terminalWidth()) + "\033[K");
+    printRaw("\r" + formatProgress(status, terminalWidth()) + "\033[K");
   else
     printOut(formatProgress(status) + '\n');
   lineOpen = terminal;

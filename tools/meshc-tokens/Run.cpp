@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/meshc-tokens/Run.h"
 
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
@@ -109,9 +110,10 @@ static void encode(const Options &options) {
   if (writer.tokens() == 0)
     throw Failure(ExitCode::Data, "the inputs have no text");
   writer.commit();
-  printOut(options.output + ": " + counted(writer.tokens(), "token") + " (" +
-           nameOf(type) + ") of " + counted(writer.documents(), "document") +
-           ", " + counted(bytes, "byte") + "; vocabulary " +
+  printOut(escapeControls(options.output) + ": " +
+           counted(writer.tokens(), "token") + " (" + nameOf(type) + ") of " +
+           counted(writer.documents(), "document") + ", " +
+           counted(bytes, "byte") + "; vocabulary " +
            std::to_string(tokenizer->vocabularySize()) + " (" +
            tokenizer->identity() + ")\n");
 }
@@ -126,7 +128,7 @@ static void writeCharacters(const Options &options) {
   const std::string text = characters.toJson();
   file.write(text.data(), text.size());
   file.commit();
-  printOut(options.output + ": " +
+  printOut(escapeControls(options.output) + ": " +
            counted(static_cast<int64_t>(characters.size()), "character") +
            "\n");
 }
@@ -175,7 +177,7 @@ static void decode(const Options &options) {
       text += tokenizer->bytesOf(token, previous);
       previous = token;
     }
-    printOut(text);
+    printRaw(text);
     at += count;
     left -= count;
   }
@@ -185,11 +187,12 @@ static void printInfo(const Options &options) {
   const std::string &path = options.inputs.front();
   TokenFile file = openTokens(path);
   checkTokens(file);
-  printOut(path + ": " + counted(file.tokenCount, "token") + " (" +
-           nameOf(file.type) + ") of " +
+  printOut(escapeControls(path) + ": " + counted(file.tokenCount, "token") +
+           " (" + nameOf(file.type) + ") of " +
            counted(file.documentCount, "document") + "; vocabulary " +
-           std::to_string(file.vocabulary) + " (" + file.identity +
-           "), largest token " + std::to_string(file.largest) + "; intact\n");
+           std::to_string(file.vocabulary) + " (" +
+           escapeControls(file.identity) + "), largest token " +
+           std::to_string(file.largest) + "; intact\n");
 }
 
 void meshc::tokens::run(const Options &options) {
