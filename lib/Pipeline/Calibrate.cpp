@@ -11,6 +11,7 @@
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/CalibrationModels.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/OptionRules.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -441,6 +442,8 @@ ExitCode calibrate(const CompileOptions &options) {
                 "'--calibrate' measures the processors of this host; it does "
                 "not measure GPUs. Write a machine file for them, from "
                 "the fields of preset 'h100' (docs/machines.md)");
+  if (std::string conflict = findConflict(options); !conflict.empty())
+    return fail(ExitCode::Usage, conflict);
   if (!options.input.empty())
     return fail(ExitCode::Usage, "'--calibrate' takes no model; leave '" +
                                      options.input + "' out");

@@ -60,7 +60,6 @@ private:
   ExitCode parseModelText();
   ExitCode parseProgram(std::unique_ptr<llvm::MemoryBuffer> text);
   ExitCode parseMlir();
-  ExitCode checkPhaseOptions() const;
 
   // Compile.cpp
 
@@ -81,7 +80,8 @@ private:
   ExitCode runChosen(const Phase &phase, ProgramChoice choose);
   /// A phase of passes; then the report of the collectives is made.
   ExitCode runCollectives(const Phase &phase);
-  ExitCode afterPhase(const Phase &phase);
+  ExitCode dump(const Phase &phase);
+  bool isLast(const Phase &phase) const;
   std::string getDumpPath(const Phase &phase) const;
   /// The program after the last phase, as a dump.
   std::string print();
@@ -129,11 +129,10 @@ private:
   llvm::StringRef getModelText() const;
   /// The phase `link`.
   ExitCode writeProgram(const Phase &phase);
-  std::string getStem() const;
-  std::string getOutputPath() const;
   ExitCode writeDepfile();
   ExitCode checkOutput(llvm::StringRef path);
   ExitCode write(llvm::StringRef path, llvm::StringRef text);
+  ExitCode printText(llvm::StringRef text);
 
   CompileOptions options;
   mlir::MLIRContext context;
@@ -158,13 +157,9 @@ private:
 /// Prints an error that has no place in the model.
 ExitCode fail(ExitCode code, const llvm::Twine &message);
 
-/// Whether a program is to be written. --verify, --explain and --shapes alone
-/// build none.
-inline bool isToWrite(const CompileOptions &options) {
-  return (options.verify == Verify::None && options.explain.empty() &&
-          options.shapes == ReportFormat::None) ||
-         !options.output.empty() || options.emit != Emit::Executable;
-}
+/// The same of a linker or an assembler that was run. Below the first line of
+/// the message stands what it printed.
+ExitCode failInTool(ExitCode code, llvm::Error error);
 
 } // namespace meshc
 

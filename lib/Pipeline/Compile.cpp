@@ -10,9 +10,12 @@
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"
+#include "lib/Pipeline/OptionRules.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "lib/Report/Shapes.h"
+#include "meshc/EscapeControls.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -27,8 +30,26 @@ std::string getPhaseNames() {
   return names;
 }
 
+std::vector<std::string> getMachineNames() {
+  std::vector<std::string> names;
+  for (const cost::Machine &machine : cost::getPresets())
+    names.push_back(machine.name);
+  return names;
+}
+
 ExitCode fail(ExitCode code, const Twine &message) {
-  llvm::errs() << ("meshc: error: " + message + "\n").str();
+  llvm::errs() << "meshc: error: " + escapeControls(message.str()) + "\n";
+  return code;
+}
+
+ExitCode failInTool(ExitCode code, llvm::Error error) {
+  std::string text = llvm::toString(std::move(error));
+  auto [message, output] = StringRef(text).split('\n');
+  std::string lines = "meshc: error: " + escapeControls(message) + "\n";
+  for (StringRef line : llvm::split(output.rtrim(), '\n'))
+    if (!output.empty())
+      lines += "  " + escapeControls(line, "\t") + "\n";
+  llvm::errs() << lines;
   return code;
 }
 
@@ -50,28 +71,30 @@ std::string Compilation::print() {
   return text;
 }
 
-/// What the options want of the program after a phase: a file in --dump-dir,
-/// and an end at --stop-after. After the phase link there is no program any
-/// more, and of --emit=ptx none after codegen.
-ExitCode Compilation::afterPhase(const Phase &phase) {
+/// The file of --dump-dir. After the phase link there is no program any more,
+/// and of --emit=ptx none after codegen.
+ExitCode Compilation::dump(const Phase &phase) {
   bool isGenerated = getPhaseNumber(phase.name) >= getPhaseNumber("codegen");
-  if (phase.name == "link" || (isGenerated && !code))
+  if (options.dumpDirectory.empty() || phase.name == "link" ||
+      (isGenerated && !code))
     return ExitCode::Success;
-  if (!options.dumpDirectory.empty()) {
-    if (std::error_code error =
-            llvm::sys::fs::create_directories(options.dumpDirectory))
-      return fail(ExitCode::Input, "cannot make folder '" +
-                                       options.dumpDirectory +
-                                       "': " + error.message());
-    std::string path = getDumpPath(phase);
-    if (!llvm::sys::fs::equivalent(path, options.input)) // else it is there
-      if (ExitCode code = write(path, print()); code != ExitCode::Success)
-        return code;
-  }
-  if (options.stopAfter != phase.name)
+  if (std::error_code error =
+          llvm::sys::fs::create_directories(options.dumpDirectory))
+    return fail(ExitCode::Input, "cannot make folder '" +
+                                     options.dumpDirectory +
+                                     "': " + error.message());
+  std::string path = getDumpPath(phase);
+  if (llvm::sys::fs::equivalent(path, options.input)) // it is there
     return ExitCode::Success;
-  hasEnded = true;
-  return write(options.output.empty() ? "-" : options.output, print());
+  return write(path, print());
+}
+
+/// Whether --stop-after or --emit=mlir ends the run after the phase, and prints
+/// the program.
+bool Compilation::isLast(const Phase &phase) const {
+  if (options.emit == Emit::Mlir)
+    return phase.name == "parse";
+  return options.stopAfter == phase.name && phase.name != "link";
 }
 
 ExitCode Compilation::runPasses(const Phase &phase) {
@@ -115,16 +138,16 @@ ExitCode Compilation::runCollectives(const Phase &phase) {
 
 ExitCode Compilation::listShapes() {
   hasEnded = !isToWrite(options) && options.verify == Verify::None &&
-             options.explain.empty() && options.stopAfter.empty() &&
-             options.report == ReportFormat::None;
+             options.explain.empty() && options.report == ReportFormat::None;
   report::Json shapes = report::listShapes(*module);
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (options.shapes == ReportFormat::Json)
-    stream << shapes.dump(1) << '\n';
+    stream << report::toText(shapes, 1) << '\n';
   else
     report::printShapes(shapes, stream);
-  return write("-", text);
+  return options.shapes == ReportFormat::Json ? write("-", text)
+                                              : printText(text);
 }
 
 ExitCode Compilation::keepWhole() {
@@ -162,12 +185,15 @@ ExitCode Compilation::runOne(const Phase &phase) {
   if (!options.explain.empty() && phase.explain)
     if (code = (this->*phase.explain)(); code != ExitCode::Success)
       return code;
-  code = afterPhase(phase);
-  if (code != ExitCode::Success || hasEnded)
+  if (code = dump(phase); code != ExitCode::Success)
     return code;
-  return options.verify != Verify::None && phase.verify
-             ? (this->*phase.verify)()
-             : code;
+  if (options.verify != Verify::None && phase.verify)
+    if (code = (this->*phase.verify)(); code != ExitCode::Success)
+      return code;
+  if (!isLast(phase))
+    return code;
+  hasEnded = true;
+  return write(getOutputPath(options), print());
 }
 
 ExitCode Compilation::runPhases() {
@@ -188,9 +214,6 @@ ExitCode Compilation::run() {
     return code;
   if (ExitCode code = chooseMachine(); code != ExitCode::Success)
     return code;
-  if (!options.depfile.empty() && getOutputPath() == "-")
-    return fail(ExitCode::Usage, "'--depfile' needs a file that depends on "
-                                 "others; name the output with -o");
   ExitCode code = runPhases();
   if (code == ExitCode::Success && !options.depfile.empty())
     code = writeDepfile();
@@ -211,27 +234,8 @@ ExitCode compile(const CompileOptions &options) {
     if (std::string error = enableDebugOutput(options.debugOnly);
         !error.empty())
       return fail(ExitCode::Usage, "--debug-only: " + error);
-  if (options.verifySeed && options.verify == Verify::None)
-    return fail(ExitCode::Usage, "'--seed' requires '--verify'");
-  if (!options.reportFile.empty() && options.report == ReportFormat::None)
-    return fail(ExitCode::Usage, "'--report-file' requires '--report'");
-  if (options.emit == Emit::Mlir &&
-      (options.verify != Verify::None || !options.stopAfter.empty() ||
-       options.report != ReportFormat::None ||
-       options.shapes != ReportFormat::None))
-    return fail(ExitCode::Usage,
-                "'--emit=mlir' ends after the phase 'parse'; leave '--verify', "
-                "'--report', '--shapes' and '--stop-after' out");
-  if (!options.explain.empty() &&
-      (options.emit == Emit::Mlir ||
-       (!options.stopAfter.empty() &&
-        getPhaseNumber(options.stopAfter) < getPhaseNumber("partition"))))
-    return fail(ExitCode::Usage,
-                "'--explain' is about the program after the phase 'partition'; "
-                "leave '--emit=mlir' and earlier ends out");
-  if (options.verify == Verify::Compiled && options.emit != Emit::Executable)
-    return fail(ExitCode::Usage, "'--verify' runs the program; leave '--emit' "
-                                 "out, or use '--verify=program'");
+  if (std::string conflict = findConflict(options); !conflict.empty())
+    return fail(ExitCode::Usage, conflict);
   if (auto error = codegen::checkProcessor(options.march))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
   return Compilation(options).run();

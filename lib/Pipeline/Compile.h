@@ -33,7 +33,16 @@ enum class ReportFormat { None, Text, Json, Html };
 /// both the partitioned program and the compiled one.
 enum class Verify { None, Program, Compiled };
 
+/// An option as it was given on the command line.
+struct GivenOption {
+  std::string name;  ///< "--report", or "-o" and "-I"
+  std::string value; ///< the last one; of flags "true" or their default
+};
+
 struct CompileOptions {
+  /// All options of the command line, without --help and --version. What they
+  /// say is below.
+  std::vector<GivenOption> given;
   /// .mesh, "-" (.mesh text), .mlir (a model or a dump), or .ll (a dump)
   std::string input;
   std::optional<std::string> mesh;   ///< --mesh, replaces the text's
@@ -107,6 +116,9 @@ ExitCode compile(const CompileOptions &options);
 
 /// The names of all phases in order, for --help and messages.
 std::string getPhaseNames();
+
+/// The names of the machines that --machine knows.
+std::vector<std::string> getMachineNames();
 
 } // namespace meshc
 

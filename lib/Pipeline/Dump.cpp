@@ -24,10 +24,10 @@ std::string printDump(ModuleOp program, const DumpState &state) {
   };
   if (state.phase != "parse") {
     set(phaseAttribute, state.phase);
-    set(targetsAttribute, state.targets.dump());
-    set(indicesAttribute, state.indices.dump());
+    set(targetsAttribute, report::toText(state.targets));
+    set(indicesAttribute, report::toText(state.indices));
     if (!state.manifest.is_null())
-      set(manifestAttribute, state.manifest.dump());
+      set(manifestAttribute, report::toText(state.manifest));
   }
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -10,6 +10,7 @@
 #include "dialects/Spmd/Sharding.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/OptionRules.h"
 #include "lib/Pipeline/Trial.h"
 #include "lib/Report/Format.h"
 #include "llvm/Support/Format.h"
@@ -221,7 +222,7 @@ ExitCode Compilation::explainValues() {
   std::string text = explanation.text;
   if (steps && !explanation.scope.empty())
     text += compareRules(*steps, explanation, options, machine);
-  return write("-", text);
+  return printText(text);
 }
 
 } // namespace meshc

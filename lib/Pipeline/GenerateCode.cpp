@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/OptionRules.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "lib/Report/MachineCode.h"
 
@@ -39,7 +40,7 @@ ExitCode Compilation::generateKernels() {
   if (options.emit == Emit::Ptx)
     return ExitCode::Success;
   if (auto error = kernels.assemble(ptxas, gpu.chips))
-    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+    return failInTool(ExitCode::Input, std::move(error));
   reportKernels();
   return ExitCode::Success;
 }
@@ -81,7 +82,7 @@ ExitCode Compilation::generateProgram() {
   program.march = options.march;
   if (auto name = nd::getModelName(*module))
     program.name = name.str();
-  program.manifest = state.manifest.dump();
+  program.manifest = report::toText(state.manifest);
   if (options.emulateGpu)
     program.emulated.emplace();
   auto generated = codegen::Program::generate(*module, program);

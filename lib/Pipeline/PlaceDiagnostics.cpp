@@ -6,14 +6,47 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/PlaceDiagnostics.h"
+#include "meshc/EscapeControls.h"
 #include <algorithm>
 
 using namespace mlir;
 
 namespace meshc {
 
-void printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *) {
+/// A line of a file with '?' in place of each byte that a terminal might not
+/// show, so that columns stay as they are.
+static std::string hideControls(StringRef line) {
+  std::string shown;
+  while (!line.empty()) {
+    Utf8Character next = decodeUtf8(line);
+    size_t bytes = std::max<size_t>(next.bytes, 1);
+    bool isShown =
+        line.front() == '\t' || (next.bytes > 0 && !isControl(next.code));
+    shown += isShown ? line.take_front(bytes).str() : std::string(bytes, '?');
+    line = line.drop_front(bytes);
+  }
+  return shown;
+}
+
+/// The diagnostic with names and a source line that are safe to show.
+static llvm::SMDiagnostic makeSafe(const llvm::SMDiagnostic &diagnostic) {
+  static const llvm::SourceMgr none;
+  const llvm::SourceMgr *sources = diagnostic.getSourceMgr();
+  return {sources ? *sources : none,
+          diagnostic.getLoc(),
+          escapeControls(diagnostic.getFilename()),
+          diagnostic.getLineNo(),
+          diagnostic.getColumnNo(),
+          diagnostic.getKind(),
+          escapeControls(diagnostic.getMessage()),
+          hideControls(diagnostic.getLineContents()),
+          diagnostic.getRanges(),
+          diagnostic.getFixIts()};
+}
+
+void printDiagnostic(const llvm::SMDiagnostic &unsafe, void *) {
   constexpr size_t shownBytes = 80; // on each side of the column
+  llvm::SMDiagnostic diagnostic = makeSafe(unsafe);
   StringRef line = diagnostic.getLineContents();
   if (line.size() <= 2 * shownBytes) {
     diagnostic.print(/*ProgName=*/nullptr, llvm::errs());

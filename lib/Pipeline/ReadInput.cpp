@@ -12,6 +12,7 @@
 #include "lib/Cost/CostModel.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/OptionRules.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -25,31 +26,14 @@ namespace meshc {
 
 /// Checks what kernels are to run on, before the model is looked at.
 ExitCode Compilation::chooseTarget() {
-  if (options.target != Target::Cuda) {
-    const char *option = !options.chips.empty()      ? "--chip"
-                         : options.emit == Emit::Ptx ? "--emit=ptx"
-                         : !options.cudaPath.empty() ? "--cuda-path"
-                                                     : nullptr;
-    if (option)
-      return fail(ExitCode::Usage,
-                  "'" + Twine(option) + "' requires '--target=cuda'");
+  if (options.target != Target::Cuda ||
+      (options.emulateGpu && options.verify != Verify::Compiled))
     return ExitCode::Success;
-  }
-  if (options.emulateGpu && options.verify != Verify::Compiled) {
-    if (options.chips.empty() && options.emit != Emit::Ptx)
-      return ExitCode::Success;
-    return fail(ExitCode::Usage, "emulated kernels are code of the host; leave "
-                                 "'--chip' and '--emit=ptx' out");
-  }
   if (!options.chips.empty())
     gpu.chips = options.chips;
   if (auto error = codegen::checkChips(gpu.chips))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
   if (options.verify == Verify::Compiled) {
-    if (!options.output.empty())
-      return fail(ExitCode::Usage,
-                  "--verify emulates the kernels of a GPU on the host and "
-                  "writes no program for it; leave -o out");
     options.target = Target::Host;
     options.emulateGpu = true;
     return ExitCode::Success;
@@ -133,10 +117,6 @@ ExitCode Compilation::parse(const Phase &) {
     if (machine.overlap > 0)
       spmd::setCallCosts(*module, model.getCallCosts());
   }
-  if (code == ExitCode::Success && options.emit == Emit::Mlir) {
-    hasEnded = true;
-    return write(options.output.empty() ? "-" : options.output, print());
-  }
   return code;
 }
 
@@ -156,15 +136,9 @@ ExitCode Compilation::parseModelText() {
 
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
-  if (options.unrollLoops || options.recompute || options.memoryBudget ||
-      options.memoryBound || options.mesh || options.layout ||
-      !options.set.empty() || options.report != ReportFormat::None ||
-      options.shapes != ReportFormat::None || options.verify != Verify::None ||
-      options.emit == Emit::Mlir || options.emit == Emit::Ptx)
-    return fail(ExitCode::Usage,
-                "'" + options.input +
-                    "' is generated code; only --emit=llvm, asm, obj and exe "
-                    "apply to it, and other options need the model");
+  if (std::string late = findLateOption(options, "codegen", /*isText=*/false);
+      !late.empty())
+    return fail(ExitCode::Usage, late);
   auto read = codegen::Program::read(std::move(text), options.march);
   if (!read)
     return fail(ExitCode::Input, llvm::toString(read.takeError()));
@@ -173,40 +147,8 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   return ExitCode::Success;
 }
 
-/// Checks options for phases that may be over: gradients are made in one, loops
-/// are unrolled before kernels are formed, and reshards are planned before.
-ExitCode Compilation::checkPhaseOptions() const {
-  auto refuse = [&](StringRef option, StringRef last) {
-    return fail(ExitCode::Usage,
-                "'" + option + "' needs the model or a dump up to phase '" +
-                    last + "'; '" + options.input +
-                    "' is a dump after phase '" + state.phase + "'");
-  };
-  if (options.recompute)
-    return refuse("--recompute", "parse");
-  if (options.memoryBudget)
-    return refuse("--memory-budget", "parse");
-  if (options.shapes != ReportFormat::None)
-    return refuse("--shapes", "parse");
-  if (!options.explain.empty() &&
-      getPhaseNumber(state.phase) >= getPhaseNumber("partition"))
-    return refuse("--explain", "layout");
-  if (options.unrollLoops &&
-      getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))
-    return refuse("--unroll", "collectives");
-  if (options.memoryBound &&
-      getPhaseNumber(state.phase) >= getPhaseNumber("collectives"))
-    return refuse("--memory-bound", "partition");
-  return ExitCode::Success;
-}
-
 /// A model in MLIR, or a dump of another phase.
 ExitCode Compilation::parseMlir() {
-  if (options.mesh || options.layout || !options.set.empty())
-    return fail(ExitCode::Usage,
-                "'--mesh', '--layout' and '--set' need a .mesh "
-                "model; edit nd.mesh and nd.rule in '" +
-                    options.input + "'");
   module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return ExitCode::Input;
@@ -214,17 +156,14 @@ ExitCode Compilation::parseMlir() {
   if (failed(read))
     return ExitCode::Input;
   state = std::move(*read);
+  if (std::string late = findLateOption(options, state.phase, /*isText=*/false);
+      !late.empty())
+    return fail(ExitCode::Usage, late);
   if (state.phase == "parse") {
     state.targets = report::findTargets(*module);
     state.indices = report::findIndices(*module);
     return ExitCode::Success;
   }
-  if (options.verify != Verify::None)
-    return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
-                                     "' is a dump after phase '" + state.phase +
-                                     "'");
-  if (ExitCode code = checkPhaseOptions(); code != ExitCode::Success)
-    return code;
   // Kernels were chosen for a target.
   bool hasKernels = state.phase == "kernels" || state.phase == "schedule";
   bool forGpus = exec::isForGpus(*module);

@@ -10,6 +10,7 @@
 #include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
 #include "lib/Loops/Passes.h"
+#include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Reference/EstimateMemory.h"
 #include "lib/Reference/RandomInputs.h"
@@ -23,8 +24,7 @@ using namespace mlir;
 namespace meshc {
 
 static ExitCode fail(llvm::Error error) {
-  llvm::errs() << "meshc: error: " << llvm::toString(std::move(error)) << '\n';
-  return ExitCode::Input;
+  return failInTool(ExitCode::Input, std::move(error));
 }
 
 /// How many values of a result are not finite, to end its line with.
@@ -33,6 +33,53 @@ static std::string describeNonFinite(int64_t values) {
     return "";
   return ", " + std::to_string(values) + (values == 1 ? " value" : " values") +
          " not finite";
+}
+
+/// "2 virtual ranks"
+std::string Verification::countRanks(llvm::StringRef what) const {
+  int64_t count = mesh.getRankCount();
+  return std::to_string(count) + " " + what.str() + (count == 1 ? "" : "s");
+}
+
+namespace {
+/// The line that ends a table of differences.
+struct Verdict {
+  std::string compared; ///< with one device
+  size_t results = 0, differing = 0;
+  /// Of the result whose difference is the largest share of what is allowed.
+  std::string closest = "";
+  double difference = 0, allowed = 0;
+
+  void add(const std::string &name, double found, double tolerance,
+           bool agrees) {
+    ++results;
+    differing += !agrees;
+    // A product, as a tolerance may be 0.
+    if (closest.empty() || found * allowed > difference * tolerance ||
+        (!agrees && differing == 1)) {
+      closest = name;
+      difference = found;
+      allowed = tolerance;
+    }
+  }
+  std::string describe() const;
+};
+} // namespace
+
+std::string Verdict::describe() const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "verdict: " << compared << (differing ? " differs" : " agrees")
+      << " with one device in ";
+  if (differing)
+    out << differing << " of ";
+  out << results << (results == 1 ? " result" : " results");
+  if (results)
+    out << "; the largest difference for its tolerance is "
+        << llvm::format("%.3e", difference) << " in '" << closest
+        << "', allowed " << llvm::format("%.3e", allowed);
+  out << "\n";
+  return text;
 }
 
 /// The step functions of the model; null if they cannot be built.
@@ -89,9 +136,12 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
   if (failed(differences))
     return ExitCode::Internal;
   ExitCode code = ExitCode::Success;
-  llvm::outs() << "largest differences, " << mesh.getRankCount()
-               << " virtual ranks from one device:\n";
+  llvm::outs() << "largest differences, " << countRanks("virtual rank")
+               << " from one device:\n";
+  Verdict verdict{"the partitioned program on " + countRanks("virtual rank")};
   for (const reference::OutputDifference &output : *differences) {
+    verdict.add(output.function + " " + output.name, output.largest,
+                output.tolerance, output.agrees);
     llvm::outs() << llvm::format(
         "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s%s\n",
         output.function.c_str(), output.name.c_str(), output.largest,
@@ -101,6 +151,7 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
     if (!output.agrees)
       code = ExitCode::Mismatch;
   }
+  llvm::outs() << verdict.describe();
   if (auto error = link::flushOutput())
     return fail(std::move(error));
   return code;
@@ -109,11 +160,14 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
 ExitCode
 Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
   ExitCode code = ExitCode::Success;
-  llvm::outs() << "largest differences, the compiled program on "
-               << mesh.getRankCount()
-               << (mesh.getRankCount() == 1 ? " rank" : " ranks")
+  std::string compared = "the compiled program on " + countRanks("rank");
+  llvm::outs() << "largest differences, " << compared
                << " from the interpreter on one device:\n";
+  Verdict verdict{compared};
   for (const reference::ProgramDifference &output : differences) {
+    verdict.add(output.moment + " " + output.name,
+                std::abs(output.got - output.expected), output.allowed,
+                output.agrees);
     llvm::outs() << llvm::format(
         "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s%s\n",
         output.moment.c_str(), output.name.c_str(),
@@ -134,6 +188,7 @@ Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
         << (output.element.empty() ? "" : " at " + output.element)
         << " on rank " << output.rank << ": " << numbers;
   }
+  llvm::outs() << verdict.describe();
   if (auto error = link::flushOutput())
     return fail(std::move(error));
   return code;

@@ -46,6 +46,7 @@ public:
 
 private:
   ExitCode checkMemory(mlir::ModuleOp program);
+  std::string countRanks(llvm::StringRef what) const;
   ExitCode print(llvm::ArrayRef<reference::ProgramDifference> differences);
 
   const CompileOptions &options;

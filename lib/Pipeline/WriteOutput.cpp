@@ -8,6 +8,9 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/OptionRules.h"
+#include "meshc/EscapeControls.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -34,6 +37,11 @@ ExitCode Compilation::checkOutput(StringRef path) {
   return ExitCode::Success;
 }
 
+/// Prints text for people.
+ExitCode Compilation::printText(StringRef text) {
+  return write("-", escapeControls(text, "\n"));
+}
+
 /// Writes text to a file or, for "-", to standard output.
 ExitCode Compilation::write(StringRef path, StringRef text) {
   ExitCode code = checkOutput(path);
@@ -53,7 +61,7 @@ ExitCode Compilation::printReport() {
   report::addTimes(state.manifest, *module, machine);
   if (options.report == ReportFormat::None)
     return ExitCode::Success;
-  std::string text, path = options.reportFile;
+  std::string text;
   llvm::raw_string_ostream stream(text);
   report::Json full = state.manifest; // with what programs have no use for
   report::addMemory(full, *module);
@@ -62,15 +70,15 @@ ExitCode Compilation::printReport() {
     if (!budget.is_null())
       report::addBudget(full, budget);
   }
-  if (options.report == ReportFormat::Text)
-    report::printReport(full, stream);
-  else if (options.report == ReportFormat::Json)
-    stream << full.dump(1) << '\n';
-  else
+  if (options.report == ReportFormat::Json)
+    stream << report::toText(full, 1) << '\n';
+  else if (options.report == ReportFormat::Html)
     stream << report::makePage(full, getModelText(), options.input);
-  if (path.empty())
-    path = options.report == ReportFormat::Html ? getStem() + ".html" : "-";
-  return write(path, text);
+  else {
+    report::printReport(full, stream);
+    text = escapeControls(text, "\n");
+  }
+  return write(getReportPath(options), text);
 }
 
 /// The text of a .mesh model; empty if the input was MLIR, where the lines of
@@ -82,29 +90,11 @@ StringRef Compilation::getModelText() const {
              : sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
 }
 
-/// What files without a name of their own are named after: the input's name
-/// without its ending, or "a" if the input is stdin.
-std::string Compilation::getStem() const {
-  return options.input == "-" ? "a"
-                              : llvm::sys::path::stem(options.input).str();
-}
-
-/// -o, or a file named after the input.
-std::string Compilation::getOutputPath() const {
-  if (!options.output.empty())
-    return options.output;
-  if (options.emit == Emit::Object)
-    return getStem() + ".o";
-  if (options.emit != Emit::Executable)
-    return "-";
-  return llvm::sys::path::has_extension(options.input) ? getStem() : "a.out";
-}
-
 ExitCode Compilation::writeProgram(const Phase &phase) {
   times.begin("codegen"); // machine code is a part of it
   if (ExitCode code = emitCode(); code != ExitCode::Success)
     return code;
-  std::string output = getOutputPath();
+  std::string output = getOutputPath(options);
   if (ExitCode code = checkOutput(output); code != ExitCode::Success)
     return code;
   times.begin(phase.name);
@@ -113,28 +103,44 @@ ExitCode Compilation::writeProgram(const Phase &phase) {
           ? link::linkProgram(bytes, output, {"", "", options.tool})
           : link::writeFile(output, bytes);
   if (error)
-    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+    return failInTool(ExitCode::Input, std::move(error));
   return ExitCode::Success;
+}
+
+/// A name in a rule, as compilers write it: backslashes count only before a
+/// blank and '#'.
+static std::string escapeForMake(StringRef path) {
+  std::string text;
+  size_t backslashes = 0;
+  for (char c : path) {
+    if (c == ' ' || c == '#')
+      text += std::string(backslashes + 1, '\\');
+    text += c == '$' ? "$$" : std::string(1, c);
+    backslashes = c == '\\' ? backslashes + 1 : 0;
+  }
+  return text;
 }
 
 /// --depfile: a rule of make, by which the output depends on the model and what
 /// it imports.
 ExitCode Compilation::writeDepfile() {
-  auto escape = [](StringRef path) {
-    std::string text;
-    for (char c : path)
-      text += c == ' ' || c == '#' ? std::string("\\") + c
-              : c == '$'           ? std::string("$$")
-                                   : std::string(1, c);
-    return text;
-  };
-  std::string rule = escape(getOutputPath()) + ":";
+  SmallVector<std::string> names{getOutputPath(options)};
   for (unsigned i = 1; i <= sources.getNumBuffers(); ++i) {
     StringRef name = sources.getMemoryBuffer(i)->getBufferIdentifier();
     bool isFile = !name.starts_with("<"); // not <stdin> and <--mesh>
     if (isFile)
-      rule += " \\\n  " + escape(name);
+      names.push_back(name.str());
   }
+  for (const std::string &name : names)
+    if (llvm::any_of(name,
+                     [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      return fail(ExitCode::Input,
+                  "'" + name +
+                      "' cannot stand in a rule for make, as its name has a "
+                      "control character; rename it, or leave '--depfile' out");
+  std::string rule = escapeForMake(names.front()) + ":";
+  for (const std::string &name : llvm::drop_begin(names))
+    rule += " \\\n  " + escapeForMake(name);
   return write(options.depfile, rule + "\n");
 }
 

@@ -12,6 +12,7 @@
 #include "lib/Report/Padding.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
+#include "meshc/EscapeControls.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -19,14 +20,19 @@ using namespace mlir;
 
 namespace meshc::report {
 
+std::string toText(const Json &json, int indent) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace);
+}
+
 std::string getPlace(Location location) {
   SmallVector<FileLineColLoc> places = nd::getModelPlaces(location);
   if (places.empty())
     return "";
   FileLineColLoc file = places.front();
-  return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
-          Twine(file.getColumn()))
-      .str();
+  return escapeControls(file.getFilename().getValue()) + ":" +
+         std::to_string(file.getLine()) + ":" +
+         std::to_string(file.getColumn());
 }
 
 std::string getTypeName(Type type) {

@@ -99,6 +99,11 @@ static void addTimesOf(Json &described, exec::FuncOp function,
 
 void addTimes(Json &report, ModuleOp module, const cost::Machine &machine) {
   report["machine"] = {{"name", machine.name}, {"source", machine.source}};
+  if (int64_t cores = machine.nodeCores; cores > 0) {
+    auto ranks = std::min(machine.nodeRanks, report["ranks"].get<int64_t>());
+    report["machine"]["cores"] = cores;
+    report["machine"]["sharing"] = ranks > cores ? ranks : 0;
+  }
   llvm::DenseMap<Operation *, size_t> sites;
   for (auto [site, op] : llvm::enumerate(listSites(module)))
     sites[op] = site;

@@ -19,9 +19,8 @@ static constexpr char page[] = {
 
 /// JSON that may stand in a <script>: no text in it can end the element.
 static std::string quoteForScript(const Json &data) {
-  std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace),
-              quoted;
-  for (char c : text)
+  std::string quoted;
+  for (char c : toText(data))
     if (c == '<')
       quoted += "\\u003c";
     else

@@ -185,6 +185,15 @@ static void printPadding(const Json &report, llvm::raw_ostream &out) {
                  "the work in " + function["name"].get<std::string>(), out);
 }
 
+static void printMachine(const Json &machine, llvm::raw_ostream &out) {
+  out << "machine: " << machine["name"].get<std::string>() << "\n";
+  int64_t sharing = machine.value("sharing", int64_t(0));
+  if (sharing > 0)
+    out << "  " << sharing << " ranks share " << machine["cores"].get<int64_t>()
+        << " cores: a rank waits for a core, too, which 'comm' of a running "
+           "program contains and 'exposed' does not\n";
+}
+
 void printReport(const Json &report, llvm::raw_ostream &out) {
   out << "mesh: ";
   bool isFirst = true;
@@ -210,7 +219,7 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
     printPeak(report["memory"]["peak"], out);
   printPadding(report, out);
   if (report.contains("machine"))
-    out << "machine: " << report["machine"]["name"].get<std::string>() << "\n";
+    printMachine(report["machine"], out);
   for (const Json &function : report["functions"]) {
     size_t count = function["collectives"].size();
     bool isAverage =

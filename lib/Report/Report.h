@@ -26,6 +26,10 @@ namespace meshc::report {
 
 using Json = nlohmann::ordered_json;
 
+/// JSON as text, indented by so many spaces; on one line if that is negative.
+/// Bytes in it that are not UTF-8 become U+FFFD.
+std::string toText(const Json &json, int indent = -1);
+
 /// Builds the report of a module after the collectives phase:
 ///
 ///     {"mesh": [{"axis": "data", "size": 2}, …], "ranks": 4,
@@ -177,11 +181,14 @@ void addBudget(Json &report, const Json &budget);
 /// each collective the number of its site in MeshcProgram, the seconds of all
 /// its calls, and those in which the rank computes nothing because of it:
 ///
-///     "machine": {"name": "host", "source": "…"},
+///     "machine": {"name": "host", "source": "…", "cores": 2, "sharing": 4},
 ///     "functions": [{"time": {"seconds": 0.012, "products": 0.008,
 ///                             "kernels": 0.003, "exposed": 0.001},
 ///                    "collectives": [{"site": 0, "seconds": 0.002,
 ///                                     "exposed": 0.001, …}, …], …}, …]
+///
+/// `cores` are those of a host, and `sharing` the ranks of one host if they are
+/// more than its cores, otherwise 0; machines of GPUs have neither.
 ///
 /// A collective that later phases have removed has none of them. The manifest
 /// has them, too: `--trace` prints them beside measured times.

@@ -10,7 +10,10 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
+#include "runtime/Commands/Completion.h"
+#include "runtime/Commands/HelpText.h"
 #include "runtime/Commands/OptionErrors.h"
+#include "runtime/Commands/OptionExamples.h"
 #include "runtime/Commands/OptionParts.h"
 #include "runtime/Commands/Report.h"
 
@@ -19,19 +22,6 @@
 #include <sstream>
 
 using namespace meshc::runtime;
-
-static const char *const exitCodes =
-    "Exit codes: 0 done, 1 internal error or too little memory, 2 command "
-    "line,\n"
-    "3 data file, 4 checkpoint, 5 number of ranks, 6 a rank or its "
-    "communication\n"
-    "failed, 7 the loss is not a number, 8 no usable GPU, processor or "
-    "library,\n"
-    "9 standard output or the trace could not be written, 10 ranks were "
-    "started with\n"
-    "different programs, options or files, 130 and 143 ended by SIGINT and "
-    "SIGTERM\n"
-    "(train: after the running step and a last checkpoint).";
 
 /// Limit on the steps of a run, so that example counts still fit 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
@@ -359,7 +349,7 @@ static Commands addCommands(CLI::App &app, const MeshcProgram &program,
                     {Command::Export, exporting},
                     {Command::Info, info}};
   for (auto [command, parser] : commands)
-    parser->footer(exitCodes);
+    parser->footer(describeExamples(program, command) + exitCodesText);
   if (!program.trainStep)
     train->group("");
   if (!program.generateStep)
@@ -400,15 +390,20 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                                 int rank, Options &options) {
   CLI::App app(std::string("The model '") + program.name +
                "', compiled by meshc for its mesh of ranks.");
-  app.footer(exitCodes);
+  app.footer(describeExamples(program, std::nullopt) + exitCodesText);
   app.set_version_flag("--version", std::string(program.name) +
                                         ", meshc runtime " + meshcVersion);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(26);
+  app.formatter(std::make_shared<HelpText>(26));
   MayDiffer mayDiffer;
   const Commands commands = addCommands(app, program, options, mayDiffer);
   std::string message;
   try {
+    if (auto text = answerCompletion(app, argc, argv, valuesOf(program))) {
+      if (rank == 0)
+        printRaw(*text);
+      return static_cast<int>(ExitCode::Success);
+    }
     app.parse(argc, argv);
     for (auto [command, parser] : commands)
       if (parser->parsed())

@@ -50,18 +50,20 @@ grep -q 'Compiling the model' build.log || fail "not compiled again after an imp
 sed -i 's/MESH data/MESHES data/' project/CMakeLists.txt
 expect 1 "unknown argument 'MESHES" "$cmake" -S project -B project/build
 
-# Manual page and completions contain every option of --help.
+# The manual page contains every option of --help, and completion answers with them.
 "$moved/bin/meshc" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort >options
 [ "$(wc -l <options)" -gt 10 ] || fail "--help was not understood"
 while read -r option; do
   grep -qF -- "${option//-/\\-}" "$moved/share/man/man1/meshc.1" || fail "the manual page lacks $option"
-  for file in bash-completion/completions/meshc zsh/vendor-completions/_meshc; do
-    grep -qF -- "$option" "$moved/share/$file" || fail "$file lacks $option"
-  done
-  grep -qF -- "-l ${option#--} " "$moved/share/fish/vendor_completions.d/meshc.fish" || fail "meshc.fish lacks $option"
 done <options
-reply=$(bash -c "source '$moved/share/bash-completion/completions/meshc'
-  COMP_WORDS=(meshc --emit l) COMP_CWORD=2; _meshc; echo \"\${COMPREPLY[@]}\"")
+"$moved/bin/meshc" --complete -- | cut -f1 | sort >completed
+diff options completed || fail "completion has other options (>) than --help (<)"
+for file in bash-completion/completions/meshc zsh/vendor-completions/_meshc fish/vendor_completions.d/meshc.fish \
+  bash-completion/completions/meshc-tokens zsh/vendor-completions/_meshc-tokens fish/vendor_completions.d/meshc-tokens.fish; do
+  grep -q -- '--complete' "$moved/share/$file" || fail "$file completes nothing"
+done
+reply=$(PATH=$moved/bin:$PATH bash -c "source '$moved/share/bash-completion/completions/meshc'
+  COMP_LINE='meshc --emit l'; COMP_POINT=\${#COMP_LINE}; _complete_meshc; echo \"\${COMPREPLY[@]}\"")
 [ "$reply" = llvm ] || fail "bash completes '--emit l' to '$reply'"
 
 # The Debian package.

@@ -9,6 +9,8 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
+#include "runtime/Commands/Completion.h"
+#include "runtime/Commands/HelpText.h"
 #include "runtime/Commands/OptionErrors.h"
 #include "runtime/Commands/OptionParts.h"
 
@@ -26,10 +28,29 @@ static const char *const tokenizerHelp =
     "as llama2.c writes it)";
 
 static const char *const footer =
+    "Examples:\n"
+    "  meshc-tokens characters books/ -o books.vocabulary\n"
+    "  meshc-tokens encode --tokenizer characters:books.vocabulary books/ \\\n"
+    "    -o books.tokens\n"
+    "  meshc-tokens encode --tokenizer gpt2:gpt2/ --end-of-text a.txt -o "
+    "a.tokens\n"
+    "  meshc-tokens decode --tokenizer gpt2:gpt2/ --count 100 a.tokens\n"
+    "  source <(meshc-tokens --completion bash)    Tab completes the rest\n"
+    "\n"
     "Exit codes: 0 done, 1 internal error or too little memory, 2 command "
-    "line,\n"
-    "3 an input cannot be read, or the vocabulary cannot represent it,\n"
-    "4 the output cannot be written, 9 standard output could not be written.";
+    "line, 3 an input cannot be read, or the vocabulary cannot represent it, 4 "
+    "the output cannot be written, 9 standard output could not be written.";
+
+/// What may stand in place of the options' values.
+static std::vector<std::string> listValues(const std::string &option,
+                                           const std::vector<std::string> &,
+                                           const std::string &begun) {
+  if (option == "--type")
+    return {"u16", "i32"};
+  if (option == "--tokenizer" && begun.find(':') == std::string::npos)
+    return {"bytes", "characters:", "gpt2:", "sentencepiece:"};
+  return {};
+}
 
 static void addInputs(CLI::App &app, Options &options) {
   app.add_option("input", options.inputs,
@@ -128,7 +149,7 @@ std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
   app.set_version_flag("--version",
                        std::string("meshc-tokens ") + runtime::meshcVersion);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(26);
+  app.formatter(std::make_shared<runtime::HelpText>(26));
   CLI::App *encode = addEncode(app, options);
   CLI::App *decode = addDecode(app, options);
   CLI::App *characters = app.add_subcommand(
@@ -142,6 +163,10 @@ std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
   for (CLI::App *command : {encode, decode, characters, info})
     command->footer(footer);
   try {
+    if (auto text = runtime::answerCompletion(app, argc, argv, listValues)) {
+      runtime::printRaw(*text);
+      return static_cast<int>(ExitCode::Success);
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     std::ostringstream out, err;

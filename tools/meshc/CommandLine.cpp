@@ -7,8 +7,13 @@
 
 #include "tools/meshc/CommandLine.h"
 #include "lib/Frontend/Syntax/Spelling.h"
+#include "meshc/EscapeControls.h"
 #include "runtime/Base/ByteCount.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Commands/Completion.h"
+#include "runtime/Commands/HelpText.h"
 #include "runtime/Commands/OptionErrors.h"
+#include "tools/meshc/Completion.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +25,7 @@ namespace meshc {
 using autodiff::Recompute;
 
 static ExitCode failUsage(std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  message = escapeControls(message);
   if (message.size() > 1 && std::islower(message[1]))
     message[0] = static_cast<char>(std::tolower(message[0]));
   std::cerr << "meshc: error: " + message + "; see 'meshc --help'\n";
@@ -321,15 +326,56 @@ static void addReports(CLI::App &app, CompileOptions &options) {
       ->default_str("0");
 }
 
+/// The options that were given, which lib/Pipeline/OptionRules.h judges.
+static std::vector<GivenOption> listGiven(const CLI::App &app) {
+  std::vector<GivenOption> given;
+  for (const CLI::Option *option : app.get_options()) {
+    bool isInput = option->get_lnames().empty() && option->get_snames().empty();
+    if (option->count() == 0 || isInput)
+      continue;
+    std::string name = option->get_lnames().empty()
+                           ? "-" + option->get_snames().front()
+                           : "--" + option->get_lnames().front();
+    const std::vector<std::string> &values = option->results();
+    given.push_back({name, values.empty() ? "" : values.back()});
+  }
+  return given;
+}
+
+static const char *const footer =
+    "Examples:\n"
+    "  meshc gpt.mesh -o gpt          compile for the mesh that the text "
+    "names\n"
+    "  mpirun -n 4 ./gpt train --data corpus.txt --checkpoint gpt.safetensors\n"
+    "  meshc gpt.mesh --mesh data=4 --layout batch:data --report -o wide\n"
+    "  meshc gpt.mesh --explain hidden      why 'hidden' lies as it does\n"
+    "  meshc gpt.mesh --verify              compare it with one device\n"
+    "  source <(meshc --completion bash)    Tab completes options, dims, axes\n"
+    "\n";
+
+static void addFooter(CLI::App &app) {
+  app.footer(footer + ("Phases: " + getPhaseNames()) +
+             ".\n\nExit codes: 0 success, 1 defect of meshc, 2 usage, 3 error "
+             "in the input or an output that cannot be written, 4 too little "
+             "memory, 8 --verify found a difference.");
+}
+
+/// Options that end the run; CLI11 and the completion see to their effect.
+static void addEnds(CLI::App &app) {
+  app.set_version_flag("--version", "meshc " MESHC_VERSION);
+  app.add_option("--completion",
+                 "print a script that completes command lines of meshc")
+      ->check(isOneOf({"bash", "zsh", "fish"}));
+}
+
 std::optional<ExitCode> parseCommandLine(int argc, char **argv,
                                          CompileOptions &options) {
   options.tool = argv[0];
   CLI::App app{"meshc compiles a model whose tensor dims have names, and a "
-               "layout that maps them onto a device mesh, into one program.\n"};
-  app.footer("Phases: " + getPhaseNames() +
-             ".\nExit codes: 0 success, 1 defect of meshc, 2 usage, 3 error in "
-             "the input, 4 too little memory, 8 --verify found a difference.");
-  app.set_version_flag("--version", "meshc " MESHC_VERSION);
+               "layout that maps them onto a device mesh, into one program."};
+  app.formatter(std::make_shared<runtime::HelpText>(30));
+  addFooter(app);
+  addEnds(app);
   addFiles(app, options);
   addMemory(app, options);
   addTargets(app, options);
@@ -337,7 +383,12 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
   addReports(app, options);
   addMachines(app, options);
   try {
+    if (auto text =
+            runtime::answerCompletion(app, argc, argv, listOptionValues))
+      return print(*text);
     app.parse(argc, argv);
+  } catch (const runtime::Failure &failure) {
+    return failUsage(failure.what());
   } catch (const CLI::ParseError &error) {
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0)
@@ -349,8 +400,9 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
   }
   if (options.input.empty() && !options.calibrate)
     return failUsage("input is required");
-  if (!options.calibrate && app.count("--ranks") > 0)
-    return failUsage("'--ranks' requires '--calibrate'");
+  if (app.count("--completion") > 0)
+    return failUsage("'--completion' prints a script; leave all else out");
+  options.given = listGiven(app);
   return std::nullopt;
 }
 
