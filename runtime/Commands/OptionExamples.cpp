@@ -50,11 +50,32 @@ static std::string describeData(const MeshcProgram &program) {
   return text;
 }
 
+/// A command on indented lines of at most 80 columns, as a shell reads it. It
+/// is broken before options.
+static std::string breakCommand(const std::string &command) {
+  constexpr size_t columns = 80;
+  std::string text = "  ";
+  size_t column = text.size();
+  for (size_t at = 0, end; at < command.size(); at = end) {
+    end = std::min(command.find(" --", at + 1), command.size());
+    const size_t more = end < command.size() ? 2 : 0; // for the backslash
+    if (at > 0 && column + (end - at) + more > columns) {
+      text += " \\\n   ";
+      column = 3;
+    }
+    text += command.substr(at, end - at);
+    column += end - at;
+  }
+  return text + '\n';
+}
+
 std::string meshc::runtime::describeExamples(const MeshcProgram &program,
                                              std::optional<Command> command) {
   const std::string name = program.name, start = "./" + name + ' ',
                     data = describeData(program), file = name + ".safetensors",
-                    checkpoint = " --checkpoint " + file;
+                    checkpoint = findTensors(program, MESHC_PARAMETER).empty()
+                                     ? ""
+                                     : " --checkpoint " + file;
   int64_t ranks = 1;
   for (uint32_t i = 0; i < program.axisCount; ++i)
     ranks *= program.axes[i].size;
@@ -77,7 +98,7 @@ std::string meshc::runtime::describeExamples(const MeshcProgram &program,
   std::string text = "Examples:\n";
   for (const auto &[of, line] : lines)
     if (!command || of == *command)
-      text += "  " + line + '\n';
+      text += breakCommand(line);
   if (!command)
     text += "  source <(./" + name + " --completion bash)\n";
   return text + '\n';
