@@ -157,9 +157,9 @@ private:
 /// Prints an error that has no place in the model.
 ExitCode fail(ExitCode code, const llvm::Twine &message);
 
-/// The same of a linker or an assembler that was run. Below the first line of
-/// the message stands what it printed.
-ExitCode failInTool(ExitCode code, llvm::Error error);
+/// The same with details below the first line, which are indented: what a
+/// linker printed, or a list.
+ExitCode failWithLines(ExitCode code, llvm::StringRef text);
 
 } // namespace meshc
 

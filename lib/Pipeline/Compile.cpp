@@ -42,13 +42,13 @@ ExitCode fail(ExitCode code, const Twine &message) {
   return code;
 }
 
-ExitCode failInTool(ExitCode code, llvm::Error error) {
-  std::string text = llvm::toString(std::move(error));
-  auto [message, output] = StringRef(text).split('\n');
+ExitCode failWithLines(ExitCode code, StringRef text) {
+  auto [message, details] = text.rtrim().split('\n');
   std::string lines = "meshc: error: " + escapeControls(message) + "\n";
-  for (StringRef line : llvm::split(output.rtrim(), '\n'))
-    if (!output.empty())
-      lines += "  " + escapeControls(line, "\t") + "\n";
+  for (StringRef line : llvm::split(details, '\n'))
+    if (!details.empty())
+      lines += (line.starts_with(" ") ? "" : "  ") +
+               escapeControls(line, "\t") + "\n";
   llvm::errs() << lines;
   return code;
 }

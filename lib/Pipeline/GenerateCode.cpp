@@ -40,7 +40,7 @@ ExitCode Compilation::generateKernels() {
   if (options.emit == Emit::Ptx)
     return ExitCode::Success;
   if (auto error = kernels.assemble(ptxas, gpu.chips))
-    return failInTool(ExitCode::Input, std::move(error));
+    return failWithLines(ExitCode::Input, llvm::toString(std::move(error)));
   reportKernels();
   return ExitCode::Success;
 }

@@ -136,7 +136,7 @@ ExitCode Compilation::fitMemory() {
                            : (" with '--recompute=" + getName(leastPolicy) +
                               "', which needs least")
                                  .str();
-  return fail(
+  return failWithLines(
       ExitCode::Memory,
       "the program needs an arena of " + describeBytes(least->arenaBytes) +
           " per rank" + choice + "; '--memory-budget' is " +

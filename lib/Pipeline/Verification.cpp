@@ -24,7 +24,7 @@ using namespace mlir;
 namespace meshc {
 
 static ExitCode fail(llvm::Error error) {
-  return failInTool(ExitCode::Input, std::move(error));
+  return failWithLines(ExitCode::Input, llvm::toString(std::move(error)));
 }
 
 /// How many values of a result are not finite, to end its line with.

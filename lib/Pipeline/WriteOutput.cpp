@@ -103,7 +103,7 @@ ExitCode Compilation::writeProgram(const Phase &phase) {
           ? link::linkProgram(bytes, output, {"", "", options.tool})
           : link::writeFile(output, bytes);
   if (error)
-    return failInTool(ExitCode::Input, std::move(error));
+    return failWithLines(ExitCode::Input, llvm::toString(std::move(error)));
   return ExitCode::Success;
 }
 
