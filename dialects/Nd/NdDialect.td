@@ -26,11 +26,17 @@ def Nd_Dialect : Dialect {
     - `nd.model` (module): after the autodiff phase, the model's name
     - `nd.positions` (module): after the autodiff phase, the largest number of
       positions of a generated text (i64)
+    - `nd.whole_batches` (module): after the autodiff phase, the place and name of
+      an op that combines examples so that evaluations need complete batches
+    - `nd.depends_on_batches` (module): after the autodiff phase, there if the
+      metrics of an evaluation depend on its batches
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
       "average" (of a parameter), "input" or "metric"; of training steps alone
       "training_metric" and "skipped" (1 if the step left its state as it was,
-      else 0); in generation "cache", "token", "position" or "logits"
+      else 0); in generation "cache", "token", "position" or "logits"; in
+      evaluations "statistic" (a total over the batches so far), "batches" (how
+      many complete ones follow) and "rest" (the examples of the incomplete one)
       (TensorRole)
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
@@ -46,7 +52,7 @@ def Nd_Dialect : Dialect {
     - `nd.sharding` (op, function argument or result): between the phases layout
       and partition, the type that a tensor is to have; of an op, an array with
       one type for each result
-    - `nd.phase`, `nd.targets`, `nd.indices`, `nd.manifest` (module): in a dump, where meshc
+    - `nd.phase`, `nd.targets`, `nd.indices`, `nd.ignored`, `nd.manifest` (module): in a dump, where meshc
       goes on from it
 
     The dialect verifies them (TensorAttributes.cpp) and rejects any other
@@ -78,6 +84,7 @@ def Nd_Dialect : Dialect {
     void registerModel();
     void registerLoop();
     void registerStack();
+    void registerStatistic();
   }];
 }
 

@@ -28,6 +28,7 @@
 #include "dialects/Nd/Ops/SortingOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
+#include "dialects/Nd/Ops/StatisticOps.h"
 #include "dialects/Nd/Ops/WindowOps.h"
 
 #endif // MESHC_DIALECTS_ND_NDOPS_H

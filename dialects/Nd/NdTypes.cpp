@@ -54,6 +54,7 @@ void NdDialect::initialize() {
   registerModel();
   registerLoop();
   registerStack();
+  registerStatistic();
 }
 
 Operation *NdDialect::materializeConstant(OpBuilder &builder, Attribute value,

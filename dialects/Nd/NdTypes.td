@@ -45,7 +45,10 @@ def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a s
     I32EnumAttrCase<"Logits", 7, "logits">,
     I32EnumAttrCase<"TrainingMetric", 8, "training_metric">,
     I32EnumAttrCase<"Skipped", 9, "skipped">,
-    I32EnumAttrCase<"Average", 10, "average">]> {
+    I32EnumAttrCase<"Average", 10, "average">,
+    I32EnumAttrCase<"Statistic", 11, "statistic">,
+    I32EnumAttrCase<"Batches", 12, "batches">,
+    I32EnumAttrCase<"Rest", 13, "rest">]> {
   let cppNamespace = "::meshc::nd";
   let genSpecializedAttr = 0;
 }

@@ -24,11 +24,14 @@ static constexpr llvm::StringLiteral nameAttrName = "nd.name",
                                      openDimsAttrName = "nd.open_dims",
                                      meshAttrName = "nd.mesh",
                                      modelAttrName = "nd.model",
-                                     positionsAttrName = "nd.positions";
+                                     positionsAttrName = "nd.positions",
+                                     wholeBatchesAttrName = "nd.whole_batches",
+                                     dependsOnBatchesAttrName =
+                                         "nd.depends_on_batches";
 
 /// Of a module that was dumped; lib/Pipeline/Dump.cpp checks and removes them.
 static constexpr llvm::StringLiteral dumpAttrNames[] = {
-    "nd.phase", "nd.targets", "nd.indices", "nd.manifest"};
+    "nd.phase", "nd.targets", "nd.indices", "nd.ignored", "nd.manifest"};
 
 //===----------------------------------------------------------------------===//
 // Accessors
@@ -156,6 +159,22 @@ void setPositions(ModuleOp module, int64_t count) {
                   Builder(module.getContext()).getI64IntegerAttr(count));
 }
 
+StringAttr getWholeBatches(ModuleOp module) {
+  return module->getAttrOfType<StringAttr>(wholeBatchesAttrName);
+}
+
+void setWholeBatches(ModuleOp module, StringAttr text) {
+  module->setAttr(wholeBatchesAttrName, text);
+}
+
+bool dependsOnBatches(ModuleOp module) {
+  return module->hasAttr(dependsOnBatchesAttrName);
+}
+
+void setDependsOnBatches(ModuleOp module) {
+  module->setAttr(dependsOnBatchesAttrName, UnitAttr::get(module.getContext()));
+}
+
 void setMesh(ModuleOp module, MeshAttr mesh) {
   module->setAttr(meshAttrName, mesh);
 }
@@ -273,7 +292,7 @@ static LogicalResult verifyRole(const Placed &placed) {
            << "belongs on the arguments and results of functions, not on ops";
   return verifyWord(
       placed,
-      R"("parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average")",
+      R"("parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average", "statistic", "batches", "rest")",
       [](StringRef word) { return symbolizeTensorRole(word).has_value(); });
 }
 
@@ -413,8 +432,13 @@ LogicalResult NdDialect::verifyOperationAttribute(Operation *op,
     return placed.refuse() << "must be a #nd.mesh<…>, got "
                            << attribute.getValue();
   }
-  if (name == modelAttrName)
+  if (name == modelAttrName || name == wholeBatchesAttrName)
     return verifyText(placed);
+  if (name == dependsOnBatchesAttrName) {
+    if (isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return placed.refuse() << "has no value, got " << attribute.getValue();
+  }
   if (name == positionsAttrName) {
     auto count = dyn_cast<IntegerAttr>(attribute.getValue());
     if (count && count.getType().isInteger(64) && count.getInt() > 0)

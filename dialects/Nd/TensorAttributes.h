@@ -75,6 +75,13 @@ inline bool isOfTraining(std::optional<TensorRole> role) {
   return role == TensorRole::TrainingMetric || role == TensorRole::Skipped;
 }
 
+/// Whether the tensor keeps its value from one call of a step function to the
+/// next, which reads and replaces it.
+inline bool isCarriedBetweenSteps(std::optional<TensorRole> role) {
+  return isState(role) || role == TensorRole::Cache ||
+         role == TensorRole::Statistic || role == TensorRole::Batches;
+}
+
 /// Whether a step function only writes the tensor, for the runtime to read.
 inline bool isOutput(std::optional<TensorRole> role) {
   return role == TensorRole::Metric || role == TensorRole::Logits ||
@@ -84,7 +91,8 @@ inline bool isOutput(std::optional<TensorRole> role) {
 /// one, whatever the layout.
 inline bool isWholeOnRanks(std::optional<TensorRole> role) {
   return isOutput(role) || role == TensorRole::Token ||
-         role == TensorRole::Position;
+         role == TensorRole::Position || role == TensorRole::Batches ||
+         role == TensorRole::Rest;
 }
 
 /// Set one attribute in a list of them. The list is that of an op, or of an
@@ -122,6 +130,15 @@ void setModelName(mlir::ModuleOp module, mlir::StringAttr name);
 /// 0 if there is no `generate_step`.
 int64_t getPositions(mlir::ModuleOp module);
 void setPositions(mlir::ModuleOp module, int64_t count);
+/// Why evaluations need complete batches, an attribute of the module: the place
+/// and name of an op that combines examples so that padding would change what
+/// it gives. Null if they do not need them.
+mlir::StringAttr getWholeBatches(mlir::ModuleOp module);
+void setWholeBatches(mlir::ModuleOp module, mlir::StringAttr text);
+/// Whether the metrics of an evaluation depend on how the examples are divided
+/// into batches, as where the model uses the mean of a batch.
+bool dependsOnBatches(mlir::ModuleOp module);
+void setDependsOnBatches(mlir::ModuleOp module);
 /// The mesh of a module. MeshAttr::of finds it from any op within.
 void setMesh(mlir::ModuleOp module, MeshAttr mesh);
 

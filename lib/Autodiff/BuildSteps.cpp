@@ -5,19 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "lib/Autodiff/ClipGradients.h"
 #include "lib/Autodiff/CloneModel.h"
 #include "lib/Autodiff/LossScale.h"
-#include "lib/Autodiff/MicroBatches.h"
+#include "lib/Autodiff/MicroBatchStep.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/ParameterAverages.h"
 #include "lib/Autodiff/ParameterUpdates.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
+#include "lib/Autodiff/Statistics/EvaluationSteps.h"
 #include "lib/Autodiff/StepFunction.h"
 #include "lib/Autodiff/StepValues.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,17 +44,11 @@ public:
 private:
   void buildInitialize();
   LogicalResult buildTrainStep();
-  void buildEvalStep(bool ofAverages);
   void buildGenerateStep();
-  void addParameters(StepFunction &step, IRMapping &mapping,
-                     bool asAverages = false);
-  SmallVector<Value> addInputs(StepFunction &step, int64_t parts);
   SmallVector<Value> addCopy(OpBuilder &builder, ValueRange inputValues,
                              IRMapping &mapping, bool inGeneration = false);
   FailureOr<SmallVector<Value>> addModel(StepFunction &step, IRMapping &mapping,
                                          Value factor);
-  FailureOr<SmallVector<Value>>
-  addMicroBatches(StepFunction &step, const IRMapping &mapping, Value factor);
   SmallVector<Value> getParameters(const IRMapping &mapping);
   void cloneSettings(StepFunction &step, IRMapping &mapping);
   Value clip(StepFunction &step, const IRMapping &mapping,
@@ -81,29 +75,6 @@ void StepBuilder::buildInitialize() {
   step.finish();
 }
 
-/// Adds the parameters as arguments, or the averages of those that have one.
-void StepBuilder::addParameters(StepFunction &step, IRMapping &mapping,
-                                bool asAverages) {
-  for (auto [op, tensor] : llvm::zip(parameterOps, parameters)) {
-    bool isAverage = asAverages && isAveraged(tensor);
-    Value value =
-        step.addArgument(isAverage ? getAverage(tensor) : tensor, op.getLoc());
-    mapping.map(op.getResult(),
-                nd::ValueBuilder(step.builder, op.getLoc())
-                    .castTo(value, op.getType().getElementType()));
-  }
-}
-
-SmallVector<Value> StepBuilder::addInputs(StepFunction &step, int64_t parts) {
-  SmallVector<Value> values;
-  for (auto [argument, tensor] : llvm::zip(model.getArguments(), inputs)) {
-    StepTensor batch = tensor;
-    batch.type = getBatchType(tensor, parts);
-    values.push_back(step.addArgument(batch, argument.getLoc()));
-  }
-  return values;
-}
-
 /// Copies the model; returns the loss and the metrics.
 SmallVector<Value> StepBuilder::addCopy(OpBuilder &builder,
                                         ValueRange inputValues,
@@ -124,67 +95,17 @@ SmallVector<Value> StepBuilder::getParameters(const IRMapping &mapping) {
 }
 
 /// Adds the inputs, the model and its metrics. Returns the gradients of the
-/// parameters, times `factor`; none if it is null.
+/// parameters, times `factor`.
 FailureOr<SmallVector<Value>>
 StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
   if (microBatches > 1)
-    return addMicroBatches(step, mapping, factor);
-  SmallVector<Value> inputValues = addInputs(step, microBatches);
+    return MicroBatchStep(*this, step, getParameters(mapping)).build(factor);
+  SmallVector<Value> inputValues = addInputs(step, *this, microBatches);
   SmallVector<Value> values = addCopy(step.builder, inputValues, mapping);
   for (auto [metric, value] : llvm::zip(metrics, values))
     step.addResult(metric, value);
-  if (!factor)
-    return SmallVector<Value>();
   return buildGradients(step.builder, step.getResult(0), getParameters(mapping),
                         factor);
-}
-
-/// The same as a loop over micro-batches. The gradient of their mean is the sum
-/// of those of their shares of it.
-FailureOr<SmallVector<Value>>
-StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
-                             Value factor) {
-  SmallVector<Value> batches = addInputs(step, microBatches);
-  SmallVector<Value> whole = getParameters(mapping);
-  if (factor)
-    whole.push_back(factor);
-  MicroBatchLoop loop(step.builder, *this, batches, whole);
-  IRMapping inner;
-  for (auto [op, value] : llvm::zip(parameterOps, loop.getWhole()))
-    inner.map(op.getResult(), value);
-  OpBuilder body = loop.getBuilder();
-  SmallVector<Value> values = addCopy(body, loop.getInputs(), inner);
-  loop.getEnd()->setOperands(values);
-  FailureOr<SmallVector<Value>> gradients = SmallVector<Value>();
-  double share = 1.0 / static_cast<double>(microBatches);
-  if (factor) {
-    nd::ValueBuilder build(body, train.getLoc());
-    Value part = build.make<nd::MulOp>(loop.getWhole().back(),
-                                       build.scalar(factor, share));
-    gradients = buildGradients(body, loop.getEnd()->getOperand(0),
-                               getParameters(inner), part);
-  }
-  if (failed(gradients))
-    return failure();
-  SmallVector<Value> sums = loop.sum(*gradients, parameters);
-  nd::ValueBuilder build(step.builder, train.getLoc());
-  for (auto [metric, sum] : llvm::zip(metrics, sums))
-    step.addResult(metric,
-                   build.make<nd::MulOp>(sum, build.scalar(sum, share)));
-  return SmallVector<Value>(ArrayRef(sums).drop_front(metrics.size()));
-}
-
-/// The metrics of the model; of one whose parameters are their averages, if
-/// there are some and `ofAverages`.
-void StepBuilder::buildEvalStep(bool ofAverages) {
-  StepFunction step(module, model.getLoc(),
-                    ofAverages ? "eval_average_step" : "eval_step");
-  IRMapping mapping;
-  addParameters(step, mapping, ofAverages);
-  // Without gradients nothing fails.
-  (void)addModel(step, mapping, /*factor=*/{});
-  step.finish();
-  step.fixEvalValues();
 }
 
 /// The logits of all positions, of a micro-batch if there are such;
@@ -192,12 +113,12 @@ void StepBuilder::buildEvalStep(bool ofAverages) {
 void StepBuilder::buildGenerateStep() {
   StepFunction step(module, generate.getLoc(), "generate_step");
   IRMapping mapping;
-  addParameters(step, mapping);
-  addCopy(step.builder, addInputs(step, /*parts=*/1), mapping,
+  addParameters(step, *this, mapping);
+  addCopy(step.builder, addInputs(step, *this, /*count=*/1), mapping,
           /*inGeneration=*/true);
   step.addResult(*logits, mapping.lookup(logitsValue));
   step.finish();
-  step.fixEvalValues();
+  fixEvalValues(step.getFunction());
 }
 
 /// Copies the ops that compute settings.
@@ -229,7 +150,7 @@ Value StepBuilder::clip(StepFunction &step, const IRMapping &mapping,
 LogicalResult StepBuilder::buildTrainStep() {
   StepFunction step(module, model.getLoc(), "train_step");
   IRMapping mapping;
-  addParameters(step, mapping);
+  addParameters(step, *this, mapping);
   ParameterUpdates updates(step, *this, mapping);
   LossScale *scale = updates.getScale();
   Location lossLoc = metricValues[0].getLoc();
@@ -265,23 +186,18 @@ LogicalResult StepBuilder::buildTrainStep() {
   return success();
 }
 
-/// The gradients are built: only the values are needed.
-static void dropCustomGradients(ModuleOp module) {
-  module.walk([](nd::CustomGradientOp op) {
-    op->replaceAllUsesWith(op.getValues());
-    op->erase();
-  });
-}
-
 LogicalResult StepBuilder::run() {
   if (failed(collect()))
     return failure();
   buildInitialize();
+  if (microBatches > 1)
+    divideModelLoops(*this);
   if (train && failed(buildTrainStep()))
     return failure();
-  buildEvalStep(/*ofAverages=*/false);
+  EvaluationSteps evaluation(module, *this);
+  evaluation.build(/*ofAverages=*/false);
   if (averageOp)
-    buildEvalStep(/*ofAverages=*/true);
+    evaluation.build(/*ofAverages=*/true);
   if (generate)
     buildGenerateStep();
   dropCustomGradients(module);

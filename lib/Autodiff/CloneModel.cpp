@@ -28,23 +28,26 @@ static Value makeChosen(OpBuilder &builder, nd::InGenerationOp op,
   return value;
 }
 
+void cloneModelOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
+                  bool inGeneration) {
+  if (auto forms = dyn_cast<nd::InGenerationOp>(op)) {
+    Value chosen = mapping.lookup(forms.choose(inGeneration));
+    mapping.map(forms.getResult(), makeChosen(builder, forms, chosen));
+    return;
+  }
+  builder.clone(op, mapping)->walk([&](nd::InGenerationOp inner) {
+    OpBuilder inside(inner);
+    Value chosen = inner.choose(inGeneration);
+    inner.replaceAllUsesWith(makeChosen(inside, inner, chosen));
+    inner.erase();
+  });
+}
+
 void cloneModel(OpBuilder &builder, func::FuncOp model, IRMapping &mapping,
                 bool inGeneration) {
-  for (Operation &op : model.getBody().front().without_terminator()) {
-    if (isa<nd::ParameterOp>(op))
-      continue;
-    if (auto forms = dyn_cast<nd::InGenerationOp>(op)) {
-      Value chosen = mapping.lookup(forms.choose(inGeneration));
-      mapping.map(forms.getResult(), makeChosen(builder, forms, chosen));
-      continue;
-    }
-    builder.clone(op, mapping)->walk([&](nd::InGenerationOp inner) {
-      OpBuilder inside(inner);
-      Value chosen = inner.choose(inGeneration);
-      inner.replaceAllUsesWith(makeChosen(inside, inner, chosen));
-      inner.erase();
-    });
-  }
+  for (Operation &op : model.getBody().front().without_terminator())
+    if (!isa<nd::ParameterOp>(op))
+      cloneModelOp(builder, op, mapping, inGeneration);
 }
 
 } // namespace meshc::autodiff

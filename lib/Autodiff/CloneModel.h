@@ -12,9 +12,13 @@
 
 namespace meshc::autodiff {
 
+/// Copies an op of the model. In place of each nd.in_generation stands its
+/// first operand if the copy is a step of generation, else the second one.
+void cloneModelOp(mlir::OpBuilder &builder, mlir::Operation &op,
+                  mlir::IRMapping &mapping, bool inGeneration);
+
 /// Copies the ops of the model, but for its parameters, which `mapping` knows,
-/// as it knows the inputs. In place of each nd.in_generation stands its first
-/// operand if the copy is a step of generation, else the second one.
+/// as it knows the inputs.
 void cloneModel(mlir::OpBuilder &builder, mlir::func::FuncOp model,
                 mlir::IRMapping &mapping, bool inGeneration);
 

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/MicroBatches.h"
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "lib/Autodiff/Statistics/MetricDivision.h"
 #include "lib/Autodiff/StepValues.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -83,7 +85,7 @@ ValueRange MicroBatchLoop::getInputs() {
 }
 
 ValueRange MicroBatchLoop::getWhole() {
-  return scan.getBlock().getArguments().drop_front(inputCount);
+  return scan.getBlock().getArguments().drop_front(scan.getStackedCount());
 }
 
 /// A value of the loop's body in the block of `op`, which is in loops within.
@@ -94,32 +96,39 @@ static Value reach(nd::ScanOp scan, Value value, Operation *op) {
   return nd::getWholeArgument(inner, reach(scan, value, inner));
 }
 
+Value MicroBatchLoop::getNumber() {
+  OpBuilder before(scan);
+  auto size = static_cast<int64_t>(scan.getSize());
+  Value numbers = nd::IotaOp::create(
+      before, scan.getLoc(),
+      nd::TensorType::get(
+          before.getI32Type(),
+          nd::DimAttr::get(scan.getContext(), scan.getDim(), size)));
+  return nd::getStackedArgument(scan, numbers);
+}
+
 void MicroBatchLoop::numberRandomNumbers() {
   SmallVector<nd::RandomOp> random;
   scan.walk([&](nd::RandomOp op) { random.push_back(op); });
   if (random.empty())
     return;
-  OpBuilder before(scan);
-  MLIRContext *context = scan.getContext();
-  auto size = static_cast<int64_t>(scan.getSize());
-  Value numbers = nd::IotaOp::create(
-      before, scan.getLoc(),
-      nd::TensorType::get(before.getI32Type(),
-                          nd::DimAttr::get(context, scan.getDim(), size)));
-  Value number = nd::getStackedArgument(scan, numbers);
+  Value number = getNumber();
   for (nd::RandomOp op : random)
     op->insertOperands(0, reach(scan, number, op));
 }
 
-SmallVector<Value> MicroBatchLoop::sum(ValueRange gradients,
-                                       ArrayRef<StepTensor> parameters) {
+SmallVector<Value> MicroBatchLoop::combine(ArrayRef<nd::ReductionKind> kinds,
+                                           ValueRange gradients,
+                                           ArrayRef<StepTensor> parameters) {
   numberRandomNumbers();
   Location loc = scan.getLoc();
   SmallVector<Value> summands(getEnd().getValues());
+  SmallVector<nd::ReductionKind> reductions(kinds);
   OpBuilder body = getBuilder();
   nd::ValueBuilder build(body, loc);
   for (auto [gradient, parameter] : llvm::zip(gradients, parameters)) {
     summands.push_back(gradient);
+    reductions.push_back(nd::ReductionKind::Sum);
     if (!gradient)
       continue;
     // 16 bits would round each addition.
@@ -127,13 +136,14 @@ SmallVector<Value> MicroBatchLoop::sum(ValueRange gradients,
     markGradient(summands.back(), parameter);
   }
   SmallVector<Value> zeros, next;
-  for (Value summand : summands) {
+  for (auto [summand, kind] : llvm::zip(summands, reductions)) {
     if (!summand)
       continue;
     auto type = nd::getTensorType(summand);
     BlockArgument sum = scan.getBlock().insertArgument(next.size(), type, loc);
-    zeros.push_back(nd::ConstantOp::create(builder, loc, type, 0.0));
-    next.push_back(nd::AddOp::create(body, loc, sum, summand));
+    zeros.push_back(nd::ConstantOp::create(
+        builder, loc, type, nd::getIdentity(kind, type.getElementType())));
+    next.push_back(autodiff::combine(body, loc, kind, sum, summand));
   }
   getEnd()->setOperands(next);
   auto summing = nd::ScanOp::create(

@@ -30,25 +30,29 @@ public:
   /// The inputs of one micro-batch, and what the body sees of `whole`.
   mlir::ValueRange getInputs();
   mlir::ValueRange getWhole();
-  /// What the loop is to sum, scalars f32. These are values that reverse mode
-  /// may replace.
+  /// The number of the micro-batch, a scalar i32 of the body.
+  mlir::Value getNumber();
+  /// What the loop is to combine. These are values that reverse mode may
+  /// replace.
   nd::YieldOp getEnd() { return scan.getYield(); }
   /// Builds in the body, before its end.
   mlir::OpBuilder getBuilder() { return mlir::OpBuilder(getEnd()); }
 
-  /// The sums over the iterations, in f32: of the operands of getEnd(), and
-  /// then of the gradients of the parameters, values of the body that are
-  /// floats or null, which stay null. Marks the gradients as such. To be called
-  /// once, with the complete body; its random numbers depend on the iteration
-  /// from now on.
-  llvm::SmallVector<mlir::Value> sum(mlir::ValueRange gradients,
-                                     llvm::ArrayRef<StepTensor> parameters);
+  /// The operands of getEnd(), combined over the iterations by one kind each,
+  /// and then the sums, in f32, of the gradients of the parameters, values of
+  /// the body that are floats or null, which stay null. Marks the gradients as
+  /// such. To be called once, with the complete body; its random numbers depend
+  /// on the iteration from now on.
+  llvm::SmallVector<mlir::Value>
+  combine(llvm::ArrayRef<nd::ReductionKind> kinds,
+          mlir::ValueRange gradients = {},
+          llvm::ArrayRef<StepTensor> parameters = {});
 
 private:
   void numberRandomNumbers();
 
   mlir::OpBuilder &builder;
-  nd::ScanOp scan; ///< without carried values until sum()
+  nd::ScanOp scan; ///< without carried values until combine()
   unsigned inputCount;
 };
 

@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/StepFunction.h"
+#include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/ValueBuilder.h"
+#include "lib/Autodiff/MicroBatches.h"
+#include "lib/Autodiff/ParameterAverages.h"
 
 using namespace mlir;
 
@@ -54,7 +58,40 @@ void StepFunction::finish() {
   function.setAllResultAttrs(attributes);
 }
 
-void StepFunction::fixEvalValues() {
+void addParameters(StepFunction &step, const ModelParts &parts,
+                   IRMapping &mapping, bool asAverages) {
+  for (auto [op, tensor] : llvm::zip(parts.parameterOps, parts.parameters)) {
+    nd::ParameterOp parameter = op;
+    bool isAverage = asAverages && parts.isAveraged(tensor);
+    Value value = step.addArgument(isAverage ? getAverage(tensor) : tensor,
+                                   parameter.getLoc());
+    mapping.map(parameter.getResult(),
+                nd::ValueBuilder(step.builder, parameter.getLoc())
+                    .castTo(value, parameter.getType().getElementType()));
+  }
+}
+
+SmallVector<Value> addInputs(StepFunction &step, const ModelParts &parts,
+                             int64_t count) {
+  SmallVector<Value> values;
+  func::FuncOp model = parts.model;
+  for (auto [argument, tensor] :
+       llvm::zip(model.getArguments(), parts.inputs)) {
+    StepTensor batch = tensor;
+    batch.type = getBatchType(tensor, count);
+    values.push_back(step.addArgument(batch, argument.getLoc()));
+  }
+  return values;
+}
+
+void dropCustomGradients(Operation *within) {
+  within->walk([](nd::CustomGradientOp op) {
+    op->replaceAllUsesWith(op.getValues());
+    op->erase();
+  });
+}
+
+void fixEvalValues(func::FuncOp function) {
   SmallVector<Operation *> trained;
   function.walk([&](Operation *op) {
     if (nd::getEvalValue(op))

@@ -8,6 +8,7 @@
 #define MESHC_LIB_AUTODIFF_STEPFUNCTION_H
 
 #include "lib/Autodiff/ModelParts.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace meshc::autodiff {
 
@@ -24,13 +25,11 @@ public:
   mlir::Value getResult(unsigned index) {
     return terminator->getOperand(index);
   }
+  unsigned getResultCount() { return terminator->getNumOperands(); }
   /// Moves the first `count` results behind the others.
   void moveToEnd(unsigned count);
   /// Gives the function its type and attributes. To be called once, at the end.
   void finish();
-  /// Replaces ops that are for training only (the factors of a dropout) by the
-  /// value that they stand for in evaluation: their `nd.eval_value`.
-  void fixEvalValues();
 
   mlir::func::FuncOp getFunction() const { return function; }
 
@@ -41,6 +40,23 @@ private:
   mlir::func::ReturnOp terminator;
   llvm::SmallVector<StepTensor> arguments, results;
 };
+
+/// Adds the parameters as arguments, or the averages of those that have one if
+/// `asAverages`. Maps the model's parameters to their values.
+void addParameters(StepFunction &step, const ModelParts &parts,
+                   mlir::IRMapping &mapping, bool asAverages = false);
+
+/// Adds the inputs as arguments, of `count` micro-batches; returns them.
+llvm::SmallVector<mlir::Value>
+addInputs(StepFunction &step, const ModelParts &parts, int64_t count);
+
+/// Replaces ops that are for training only (the factors of a dropout) by the
+/// value that they stand for in evaluation: their `nd.eval_value`.
+void fixEvalValues(mlir::func::FuncOp function);
+
+/// Replaces values with a gradient of their own by the values: gradients are
+/// built, or not needed.
+void dropCustomGradients(mlir::Operation *within);
 
 } // namespace meshc::autodiff
 

@@ -94,7 +94,8 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, positions) == 136 &&
               offsetof(MeshcProgram, evalAverageStep) == 144 &&
               offsetof(MeshcProgram, prefillStep) == 152 &&
-              sizeof(MeshcProgram) == 160);
+              offsetof(MeshcProgram, wholeBatches) == 160 &&
+              sizeof(MeshcProgram) == 168);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -118,10 +119,10 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   dim = make({pointer, i64, i64, i64, i32, pointer});
   tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
   site = make({pointer, pointer});
-  program = make({i32,     i32,     pointer, pointer, i32,     i32,
-                  pointer, pointer, i32,     i32,     pointer, i32,
-                  i32,     pointer, i64,     pointer, pointer, pointer,
-                  pointer, pointer, pointer, i64,     pointer, pointer});
+  program = make({i32,     i32,     pointer, pointer, i32,     i32,     pointer,
+                  pointer, i32,     i32,     pointer, i32,     i32,     pointer,
+                  i64,     pointer, pointer, pointer, pointer, pointer, pointer,
+                  i64,     pointer, pointer, pointer});
 }
 
 Constant *ConstantTable::getInteger(Type *type, int64_t value) {

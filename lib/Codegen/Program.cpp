@@ -132,6 +132,8 @@ static LogicalResult generateTable(ModuleOp module,
       parts.evalAverageStep = emitted;
   }
   parts.positions = nd::getPositions(module);
+  if (StringAttr text = nd::getWholeBatches(module))
+    parts.wholeBatches = text.getValue();
   parts.sites = steps.getSites();
   return defineProgram(module, parts, code, types, constants);
 }

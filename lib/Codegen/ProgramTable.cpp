@@ -37,6 +37,12 @@ static MeshcRole getAbiRole(nd::TensorRole role) {
     return MESHC_SKIPPED;
   case nd::TensorRole::Average:
     return MESHC_AVERAGE;
+  case nd::TensorRole::Statistic:
+    return MESHC_STATISTIC;
+  case nd::TensorRole::Batches:
+    return MESHC_BATCHES;
+  case nd::TensorRole::Rest:
+    return MESHC_REST;
   }
   llvm_unreachable("all roles are above");
 }
@@ -119,7 +125,8 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       orNull(parts.generateStep, types),
                       constants.getInteger(types.i64, parts.positions),
                       orNull(parts.evalAverageStep, types),
-                      orNull(parts.prefillStep, types)});
+                      orNull(parts.prefillStep, types),
+                      constants.getString(parts.wholeBatches)});
   new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, program,
                            "meshc_program");

@@ -25,7 +25,8 @@ struct ProgramParts {
   llvm::Function *initialize = nullptr, *trainStep = nullptr,
                  *evalStep = nullptr, *generateStep = nullptr,
                  *evalAverageStep = nullptr, *prefillStep = nullptr;
-  int64_t positions = 0; ///< of a generated text
+  int64_t positions = 0;        ///< of a generated text
+  llvm::StringRef wholeBatches; ///< as MeshcProgram::wholeBatches
 };
 
 /// Defines `meshc_program` (RuntimeAbi.h) in `target` from an exec module.

@@ -32,7 +32,7 @@ static bool checkIndices(Call &call, unsigned i, Value indices,
 
 /// table[dim = indices], as one op of table and indices.
 static Operand emitIndexed(Call &call, Value table, Value indices,
-                           StringAttr dim) {
+                           StringAttr dim, IntegerAttr ignored = {}) {
   if (!checkIndices(call, 1, indices, dim) ||
       !call.emitter.checkIndexable(dim,
                                    call.size() > 2 ? call.place(2) : call.span))
@@ -43,9 +43,11 @@ static Operand emitIndexed(Call &call, Value table, Value indices,
                          type.getElementType(), call.span);
   if (!all)
     return {};
+  SmallVector<NamedAttribute> attributes = {call.attribute("dim", dim)};
+  if (ignored)
+    attributes.push_back(call.attribute("ignored", ignored));
   return Operand::of(call.create(call.builtin.op, {table, indices},
-                                 all.withoutDims(dim),
-                                 call.attribute("dim", dim)));
+                                 all.withoutDims(dim), attributes));
 }
 
 /// gather(table, indices[, d]): without d, the first dim of the table's
@@ -75,14 +77,29 @@ static Operand emitGather(Call &call) {
                      call.emitter.builder.getStringAttr(table.order.front()));
 }
 
-/// cross_entropy(logits, targets, d)
+/// The number of the targets that do not count; null after an error.
+static IntegerAttr emitIgnored(Call &call, unsigned i) {
+  std::optional<syntax::Constant> value = call.number(i);
+  if (!value)
+    return {};
+  if (value->isInteger && llvm::isInt<32>(value->integer))
+    return call.emitter.builder.getI64IntegerAttr(value->integer);
+  call.fail(i, "expected a whole number of 32 bits, as targets are, got " +
+                   syntax::describeNotWhole(*value));
+  return {};
+}
+
+/// cross_entropy(logits, targets, d[, ignore = number])
 static Operand emitCrossEntropy(Call &call) {
   Value logits = call.tensorOf(0, Floats);
   Value targets = call.tensor(1, call.emitter.builder.getI32Type());
   StringAttr dim = logits ? call.dim(2, logits) : StringAttr();
   if (!dim || !targets)
     return {};
-  return emitIndexed(call, logits, targets, dim);
+  IntegerAttr ignored = call.size() > 3 ? emitIgnored(call, 3) : IntegerAttr();
+  if (call.size() > 3 && !ignored)
+    return {};
+  return emitIndexed(call, logits, targets, dim, ignored);
 }
 
 /// one_hot(indices, d[, type])
@@ -108,8 +125,13 @@ ArrayRef<Builtin> frontend::indexingBuiltins() {
   static const Builtin table[] = {
       {"gather", "gather(table, indices, dim)", 2, 3, emitGather,
        nd::GatherOp::getOperationName()},
-      {"cross_entropy", "cross_entropy(logits, targets, dim)", 3, 3,
-       emitCrossEntropy, nd::CrossEntropyOp::getOperationName()},
+      {.name = "cross_entropy",
+       .usage = "cross_entropy(logits, targets, dim, ignore = number)",
+       .minArguments = 3,
+       .maxArguments = 4,
+       .emit = emitCrossEntropy,
+       .op = nd::CrossEntropyOp::getOperationName(),
+       .setting = "ignore"},
       {"one_hot", "one_hot(indices, dim, type)", 2, 3, emitOneHot,
        nd::OneHotOp::getOperationName()},
   };

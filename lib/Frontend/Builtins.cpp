@@ -72,14 +72,29 @@ bool Call::checkArguments() {
          std::to_string(count) + (count == 1 ? " argument" : " arguments"));
     return false;
   }
-  for (const Argument &argument : ast.arguments)
-    if (argument.kind == Argument::Kind::Named) {
-      emitter.error(argument.span, quote(builtin.name) +
-                                       " takes no named arguments; it is "
-                                       "written " +
-                                       builtin.usage.str());
+  for (const Argument &argument : ast.arguments) {
+    bool isNamed = argument.kind == Argument::Kind::Named;
+    bool isSetting = isNamed && !builtin.setting.empty() &&
+                     StringRef(argument.key.text) == builtin.setting &&
+                     &argument == &ast.arguments.back();
+    if (isNamed && !isSetting) {
+      emitter.error(argument.span,
+                    quote(builtin.name) +
+                        (builtin.setting.empty()
+                             ? " takes no named arguments"
+                             : " takes one named argument, " +
+                                   quote(builtin.setting) + ", as the last") +
+                        "; it is written " + builtin.usage.str());
       return false;
     }
+    if (!isNamed && !builtin.setting.empty() && count == builtin.maxArguments &&
+        &argument == &ast.arguments.back()) {
+      emitter.error(argument.span,
+                    "the last argument of " + quote(builtin.name) +
+                        " has a name: it is written " + builtin.usage.str());
+      return false;
+    }
+  }
   return true;
 }
 
@@ -107,7 +122,8 @@ Operand Call::operand(unsigned i) {
   if (auto emitted = early.find(i); emitted != early.end())
     return emitted->second;
   const Argument &argument = ast.arguments[i];
-  if (argument.kind == Argument::Kind::Value)
+  if (argument.kind == Argument::Kind::Value ||
+      argument.kind == Argument::Kind::Named)
     return emitter.emit(*argument.value);
   return fail(i, "expected an expression; " + quote(builtin.name) +
                      " is written " + builtin.usage.str());

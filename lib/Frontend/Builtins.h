@@ -35,6 +35,9 @@ struct Builtin {
   /// and what builds them, missing after an error. [L4.12]
   unsigned resultCount = 1;
   llvm::SmallVector<Operand> (*emitAll)(Call &call) = nullptr;
+  /// The name of a setting, `name = expression`, that may be the last of
+  /// `maxArguments` arguments; empty if there is none.
+  llvm::StringRef setting = {};
 };
 
 /// Any number of arguments.
@@ -61,7 +64,7 @@ public:
        const syntax::CallExpr &ast)
       : emitter(emitter), builtin(builtin), ast(ast), span(expr.span) {}
 
-  /// Checks the number of arguments, and that none is named.
+  /// Checks the number of arguments, and that none but the setting is named.
   bool checkArguments();
 
   /// Emits the operands that introduce a dim which one before them uses.

@@ -15,6 +15,7 @@ namespace meshc {
 static constexpr llvm::StringLiteral phaseAttribute = "nd.phase",
                                      targetsAttribute = "nd.targets",
                                      indicesAttribute = "nd.indices",
+                                     ignoredAttribute = "nd.ignored",
                                      manifestAttribute = "nd.manifest";
 
 std::string printDump(ModuleOp program, const DumpState &state) {
@@ -26,6 +27,7 @@ std::string printDump(ModuleOp program, const DumpState &state) {
     set(phaseAttribute, state.phase);
     set(targetsAttribute, report::toText(state.targets));
     set(indicesAttribute, report::toText(state.indices));
+    set(ignoredAttribute, report::toText(state.ignored));
     if (!state.manifest.is_null())
       set(manifestAttribute, report::toText(state.manifest));
   }
@@ -34,8 +36,8 @@ std::string printDump(ModuleOp program, const DumpState &state) {
   OpPrintingFlags flags;
   flags.enableDebugInfo();
   program->print(stream, flags);
-  for (StringRef name :
-       {phaseAttribute, targetsAttribute, indicesAttribute, manifestAttribute})
+  for (StringRef name : {phaseAttribute, targetsAttribute, indicesAttribute,
+                         ignoredAttribute, manifestAttribute})
     program->removeAttr(name);
   return text + "\n";
 }
@@ -59,6 +61,7 @@ void DumpState::buildManifest(ModuleOp program) {
   manifest = report::buildReport(program);
   manifest["targets"] = targets;
   manifest["indices"] = indices;
+  manifest["ignored"] = ignored;
 }
 
 /// Whether the state has the manifest that its phase wants; makes one that is
@@ -96,6 +99,7 @@ FailureOr<DumpState> takeDumpState(ModuleOp program) {
   }
   for (auto [name, json] : {std::pair(targetsAttribute, &state.targets),
                             std::pair(indicesAttribute, &state.indices),
+                            std::pair(ignoredAttribute, &state.ignored),
                             std::pair(manifestAttribute, &state.manifest)}) {
     FailureOr<report::Json> taken = takeJson(program, name);
     if (failed(taken))
@@ -103,7 +107,8 @@ FailureOr<DumpState> takeDumpState(ModuleOp program) {
     *json = std::move(*taken);
   }
   for (auto [name, json] : {std::pair(targetsAttribute, &state.targets),
-                            std::pair(indicesAttribute, &state.indices)})
+                            std::pair(indicesAttribute, &state.indices),
+                            std::pair(ignoredAttribute, &state.ignored)})
     if (!report::isLimits(*json))
       return program.emitError()
              << "'" << name << "' must be a JSON object of whole numbers";

@@ -19,6 +19,7 @@ struct DumpState {
   std::string phase = "parse"; ///< the last one that the program went through
   report::Json targets = {};  ///< report::findTargets of the model; may be null
   report::Json indices = {};  ///< report::findIndices, likewise
+  report::Json ignored = {};  ///< report::findIgnored, likewise
   report::Json manifest = {}; ///< null before the collectives phase
 
   /// Makes the manifest, of a program after the collectives or kernels phase.

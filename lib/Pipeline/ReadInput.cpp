@@ -131,6 +131,7 @@ ExitCode Compilation::parseModelText() {
     return reportDefect("phase 'parse'");
   state.targets = report::findTargets(*module);
   state.indices = report::findIndices(*module);
+  state.ignored = report::findIgnored(*module);
   return ExitCode::Success;
 }
 
@@ -162,6 +163,7 @@ ExitCode Compilation::parseMlir() {
   if (state.phase == "parse") {
     state.targets = report::findTargets(*module);
     state.indices = report::findIndices(*module);
+    state.ignored = report::findIgnored(*module);
     return ExitCode::Success;
   }
   // Kernels were chosen for a target.

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Reference/CompareProgram.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "lib/Reference/ProgramFiles.h"
+#include "lib/Reference/ProgramComparison.h"
 #include "lib/Reference/RandomInputs.h"
 #include "lib/Reference/RoundingNoise.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,83 +22,13 @@ using meshc::nd::MeshAttr;
 
 namespace meshc::reference {
 
-static constexpr int stepCount = 2;
 static constexpr double spreadFactor = 4;
 /// Relative: for results that no op rounded, as a file does.
 static constexpr double leastTolerance = 4 * RoundingNoise::unitF32;
 static constexpr double smallestNormal = 0x1p-126;
 static constexpr unsigned timeoutSeconds = 1200;
-/// ExitCode::Numeric of runtime/Base/Failure.h: a loss or a parameter is not
-/// finite.
-static constexpr int notFiniteCode = 7;
 
-namespace {
-
-using Tensors = llvm::StringMap<HostTensor>;
-/// Moment and name.
-using OutputKey = std::pair<std::string, std::string>;
-using Outputs = std::map<OutputKey, HostTensor>;
-
-class ProgramComparison {
-public:
-  ProgramComparison(ModuleOp steps, const CompiledProgram &program,
-                    const CompareOptions &options)
-      : steps(steps), program(program), options(options),
-        oneDevice(MeshAttr::get(steps.getContext(), ArrayRef<nd::AxisAttr>())) {
-  }
-
-  FailureOr<std::vector<ProgramDifference>> run();
-
-private:
-  using Compute =
-      llvm::function_ref<LogicalResult(RoundingNoise *noise, Outputs &outputs)>;
-
-  LogicalResult prepare();
-  LogicalResult compareInitialState();
-  LogicalResult compareTraining();
-  LogicalResult explainEarlyEnd();
-  LogicalResult compareEvaluation(StringRef function, StringRef parameters);
-
-  LogicalResult call(StringRef function, const Tensors &state, int batch,
-                     int64_t step, RoundingNoise *noise, Tensors &results);
-  LogicalResult train(RoundingNoise *noise, Outputs &outputs);
-  LogicalResult evaluate(StringRef function, StringRef moment,
-                         RoundingNoise *noise, Outputs &outputs);
-
-  /// Compares the program's output with the results of `compute`.
-  LogicalResult compare(const Outputs &got, Compute compute);
-  ProgramDifference judge(const OutputKey &key, const HostTensor &got,
-                          const HostTensor &expected, ArrayRef<double> spread);
-  Location getLocation(StringRef name);
-  void describeElement(ProgramDifference &difference, nd::TensorType type,
-                       int64_t element);
-
-  std::string getPath(StringRef file) {
-    return program.folder + "/" + file.str();
-  }
-  /// Runs the program. Returns its exit code if it is 0 or `allowed`.
-  FailureOr<int> execute(std::vector<std::string> arguments, int allowed = 0);
-  LogicalResult report(llvm::Error error) {
-    return steps.emitError() << llvm::toString(std::move(error));
-  }
-
-  ModuleOp steps;
-  const CompiledProgram &program;
-  const CompareOptions &options;
-  MeshAttr oneDevice;
-  func::FuncOp trainStep;
-  llvm::StringMap<StoredTensor> stored;
-  std::vector<std::string> metrics, dataArguments;
-  std::vector<Tensors> batches;
-  Tensors initialState, finalState; ///< as the program wrote them
-  bool endedEarly = false;          ///< a loss is not finite
-  std::string said;                 ///< by the last run of the program
-  std::vector<ProgramDifference> differences;
-};
-
-} // namespace
-
-static StringRef getName(const nd::TensorAttributes &tensor) {
+StringRef getTextName(const nd::TensorAttributes &tensor) {
   StringAttr name = tensor.getName();
   return name ? name.getValue() : StringRef();
 }
@@ -107,7 +36,7 @@ static StringRef getName(const nd::TensorAttributes &tensor) {
 ShardedTypes getResultTypes(func::FuncOp partitioned) {
   ShardedTypes types;
   for (auto [i, type] : llvm::enumerate(partitioned.getResultTypes()))
-    types[getName(nd::TensorAttributes::ofResult(partitioned, i))] =
+    types[getTextName(nd::TensorAttributes::ofResult(partitioned, i))] =
         cast<nd::TensorType>(type);
   return types;
 }
@@ -124,7 +53,7 @@ LogicalResult ProgramComparison::prepare() {
     unsigned i = argument.getArgNumber();
     auto attributes = nd::TensorAttributes::ofArgument(trainStep, i);
     ArrayAttr order = attributes.getOrder();
-    StringRef name = getName(attributes);
+    StringRef name = getTextName(attributes);
     if (!attributes.hasRole(nd::TensorRole::Input)) {
       stored[name] = {nd::getTensorType(argument), order};
       continue;
@@ -135,6 +64,7 @@ LogicalResult ProgramComparison::prepare() {
       for (double &value : tensor.data)
         value = nd::roundToElementType(value, tensor.type.getElementType());
       values.push_back(tensor);
+      appendExamples(trainStep, i, tensor, all[name]);
       batch[name] = std::move(tensor);
     }
     std::string file = getPath(name.str() + ".npy");
@@ -147,14 +77,15 @@ LogicalResult ProgramComparison::prepare() {
     if (auto result = nd::TensorAttributes::ofResult(trainStep, i);
         result.hasRole(nd::TensorRole::Metric) ||
         result.hasRole(nd::TensorRole::TrainingMetric))
-      metrics.push_back(getName(result).str());
+      metrics.push_back(getTextName(result).str());
   return success();
 }
 
 FailureOr<int> ProgramComparison::execute(std::vector<std::string> arguments,
-                                          int allowed) {
+                                          int allowed,
+                                          ArrayRef<std::string> data) {
   arguments.insert(arguments.begin(), program.path);
-  llvm::append_range(arguments, dataArguments);
+  llvm::append_range(arguments, data.empty() ? ArrayRef(dataArguments) : data);
   for (const char *option : {"--comm", "threads", "--quiet"})
     arguments.push_back(option);
   SmallVector<StringRef> references(arguments.begin(), arguments.end());
@@ -267,36 +198,6 @@ LogicalResult ProgramComparison::compareTraining() {
   });
 }
 
-/// Compares an evaluation with what `function` computes of the final state.
-LogicalResult ProgramComparison::compareEvaluation(StringRef function,
-                                                   StringRef parameters) {
-  std::string log = getPath("eval.log");
-  if (failed(execute({"eval", "--checkpoint", getPath("final.safetensors"),
-                      "--parameters", parameters.str(), "--log", log},
-                     notFiniteCode)))
-    return failure();
-  auto lines = readLog(log);
-  if (!lines)
-    return report(lines.takeError());
-  if (lines->size() != 1)
-    return steps.emitError() << "the compiled program logged " << lines->size()
-                             << " evaluations, expected 1";
-  std::string moment = parameters == "last" ? "eval" : "eval of averages";
-  Outputs got;
-  auto step = steps.lookupSymbol<func::FuncOp>(function);
-  for (unsigned i = 0; i < step.getNumResults(); ++i) {
-    std::string metric = getName(nd::TensorAttributes::ofResult(step, i)).str();
-    HostTensor value(nd::TensorType::get(Float32Type::get(steps.getContext()),
-                                         ArrayRef<nd::DimAttr>()),
-                     oneDevice);
-    value.data[0] = lines->front()[metric];
-    got[{moment, metric}] = value;
-  }
-  return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
-    return evaluate(function, moment, noise, outputs);
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // The interpreter
 //===----------------------------------------------------------------------===//
@@ -310,7 +211,7 @@ LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
     auto argument = nd::TensorAttributes::ofArgument(function, i);
     bool isInput = argument.hasRole(nd::TensorRole::Input);
     const Tensors &values = isInput ? batches[batch] : state;
-    arguments.push_back({values.find(getName(argument))->second});
+    arguments.push_back({values.find(getTextName(argument))->second});
   }
   RunOptions run;
   run.seed = options.seed;
@@ -320,7 +221,7 @@ LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
   if (failed(values))
     return failure();
   for (auto [i, value] : llvm::enumerate(*values))
-    results[getName(nd::TensorAttributes::ofResult(function, i))] =
+    results[getTextName(nd::TensorAttributes::ofResult(function, i))] =
         std::move(value.front());
   return success();
 }
@@ -338,25 +239,6 @@ LogicalResult ProgramComparison::train(RoundingNoise *noise, Outputs &outputs) {
   }
   for (auto &[name, tensor] : state)
     outputs[{stateMoment, name.str()}] = std::move(tensor);
-  return success();
-}
-
-/// The mean over the batches, as the program prints it.
-LogicalResult ProgramComparison::evaluate(StringRef function, StringRef moment,
-                                          RoundingNoise *noise,
-                                          Outputs &outputs) {
-  for (int batch = 0; batch < stepCount; ++batch) {
-    Tensors results;
-    if (failed(call(function, finalState, batch, stepCount, noise, results)))
-      return failure();
-    for (const auto &[metric, value] : results) {
-      HostTensor &mean =
-          outputs
-              .try_emplace({moment.str(), metric.str()}, value.type, oneDevice)
-              .first->second;
-      mean.data[0] += value.data[0] / stepCount;
-    }
-  }
   return success();
 }
 
@@ -431,11 +313,11 @@ ProgramDifference ProgramComparison::judge(const OutputKey &key,
 /// Where the parameter or input is declared, or the metric computed.
 Location ProgramComparison::getLocation(StringRef name) {
   for (unsigned i = 0; i < trainStep.getNumArguments(); ++i)
-    if (getName(nd::TensorAttributes::ofArgument(trainStep, i)) == name)
+    if (getTextName(nd::TensorAttributes::ofArgument(trainStep, i)) == name)
       return trainStep.getArgument(i).getLoc();
   Operation *end = trainStep.getBody().front().getTerminator();
   for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
-    if (getName(nd::TensorAttributes::ofResult(trainStep, i)) == name)
+    if (getTextName(nd::TensorAttributes::ofResult(trainStep, i)) == name)
       return end->getOperand(i).getLoc();
   return steps.getLoc();
 }
@@ -476,10 +358,7 @@ FailureOr<std::vector<ProgramDifference>> ProgramComparison::run() {
   if (failed(prepare()) || failed(compareInitialState()) ||
       failed(compareTraining()))
     return failure();
-  if (!endedEarly &&
-      (failed(compareEvaluation("eval_step", "last")) ||
-       (steps.lookupSymbol("eval_average_step") &&
-        failed(compareEvaluation("eval_average_step", "average")))))
+  if (!endedEarly && failed(compareEvaluations()))
     return failure();
   return std::move(differences);
 }

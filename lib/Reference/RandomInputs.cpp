@@ -8,6 +8,7 @@
 #include "lib/Reference/RandomInputs.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Reference/EvaluationRun.h"
 #include <cmath>
 
 using namespace mlir;
@@ -86,6 +87,18 @@ HostTensor drawArgument(func::FuncOp function, unsigned index,
                         std::mt19937_64 &random) {
   BlockArgument argument = function.getArgument(index);
   auto tensor = nd::TensorAttributes::ofArgument(function, index);
+  // The first batch of an evaluation, and an incomplete one.
+  if (tensor.hasRole(nd::TensorRole::Statistic) ||
+      tensor.hasRole(nd::TensorRole::Batches))
+    return HostTensor(
+        nd::getTensorType(argument),
+        MeshAttr::get(argument.getContext(), ArrayRef<nd::AxisAttr>()));
+  if (tensor.hasRole(nd::TensorRole::Rest)) {
+    HostTensor rest = drawTensor(nd::getTensorType(argument),
+                                 getBatchSize(function), false, random);
+    rest.data[0] += 1;
+    return rest;
+  }
   int64_t limit = findIntegerLimit(argument).value_or(defaultIntegerLimit);
   if (StringAttr name = tensor.getName())
     if (auto given = options.integerLimits.find(name.getValue());

@@ -82,7 +82,8 @@ bool isReport(const Json &json) {
                           {"layout", isListOf<isText>},
                           {"functions", isListOf<isFunction>},
                           {"targets", isLimits},
-                          {"indices", isLimits}});
+                          {"indices", isLimits},
+                          {"ignored", isLimits}});
 }
 
 } // namespace meshc::report

@@ -233,10 +233,14 @@ static void addTensors(const Json &report, Json &result) {
   for (const Json &tensor : report["tensors"]) {
     auto role = tensor["class"].get<std::string>();
     // A step of generation is given a token and its position, and gives logits.
-    auto kind = llvm::StringSwitch<std::string>(role)
-                    .Cases({"token", "position"}, "input")
-                    .Cases({"logits", "training_metric", "skipped"}, "metric")
-                    .Default(role);
+    // One of an evaluation is given the number of its batches, and adds up
+    // statistics for its metrics.
+    auto kind =
+        llvm::StringSwitch<std::string>(role)
+            .Cases({"token", "position", "batches", "rest"}, "input")
+            .Cases({"logits", "training_metric", "skipped", "statistic"},
+                   "metric")
+            .Default(role);
     result[kind] = result[kind].get<int64_t>() + tensor["bytes"].get<int64_t>();
   }
 }

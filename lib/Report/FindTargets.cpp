@@ -10,6 +10,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -34,6 +35,28 @@ Json findTargets(ModuleOp module) {
              op.getLogits().getType().getDim(op.getDim()).getSize());
   });
   return targets;
+}
+
+Json findIgnored(ModuleOp module) {
+  Json ignored = Json::object();
+  llvm::StringSet<> counted; // in another cross-entropy
+  module.walk([&](nd::CrossEntropyOp op) {
+    auto tensor = nd::TensorAttributes::of(op.getTargets());
+    StringAttr name = tensor.getName();
+    if (!name || !tensor.hasRole(nd::TensorRole::Input))
+      return;
+    std::string key = name.str();
+    std::optional<int64_t> number;
+    if (op.getIgnored())
+      number = static_cast<int64_t>(*op.getIgnored());
+    if (number && ignored.value(key, *number) == *number)
+      ignored[key] = *number;
+    else
+      counted.insert(key);
+  });
+  for (const auto &name : counted)
+    ignored.erase(name.getKey().str());
+  return ignored;
 }
 
 Json findIndices(ModuleOp module) {

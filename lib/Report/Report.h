@@ -75,6 +75,10 @@ Json findTargets(mlir::ModuleOp module);
 /// report has it as "indices".
 Json findIndices(mlir::ModuleOp module);
 
+/// Of such a module, the targets that no `cross_entropy` counts where it has
+/// this number: `{"labels": -100}`. The report has it as "ignored".
+Json findIgnored(mlir::ModuleOp module);
+
 /// Adds what the schedule phase knows: `"memory": {"arenaBytes": n}`, the bytes
 /// of the one arena that each rank allocates.
 void setArenaBytes(Json &report, int64_t bytes);

@@ -61,7 +61,8 @@ static constexpr nd::TensorRole roles[] = {
     nd::TensorRole::Metric,    nd::TensorRole::TrainingMetric,
     nd::TensorRole::Skipped,   nd::TensorRole::Cache,
     nd::TensorRole::Token,     nd::TensorRole::Position,
-    nd::TensorRole::Logits};
+    nd::TensorRole::Logits,    nd::TensorRole::Statistic,
+    nd::TensorRole::Batches,   nd::TensorRole::Rest};
 
 LogicalResult ResidentTable::add(func::FuncOp function,
                                  const nd::TensorAttributes &attributes,

@@ -363,14 +363,13 @@ LogicalResult FunctionChecker::run() {
   if (failed(walk(function.getSteps())) || failed(checkEnded(false)))
     return failure();
   for (exec::TensorOp tensor : tensors) {
-    bool isState = nd::isState(tensor.getRole());
     bool isWritten =
         isInitialize
-            ? isState
-            : isState || tensor.getRole() == nd::TensorRole::Input ||
+            ? nd::isState(tensor.getRole())
+            : nd::isCarriedBetweenSteps(tensor.getRole()) ||
+                  tensor.getRole() == nd::TensorRole::Input ||
                   (isTraining && (tensor.getRole() == nd::TensorRole::Metric ||
-                                  nd::isOfTraining(tensor.getRole()))) ||
-                  tensor.getRole() == nd::TensorRole::Cache;
+                                  nd::isOfTraining(tensor.getRole())));
     if (isWritten && !arena.find(getPiece(tensor), getType(tensor)))
       return function.emitOpError()
              << "leaves no " << nd::stringifyTensorRole(tensor.getRole())

@@ -12,8 +12,10 @@
 #include "runtime/Commands/Weights.h"
 #include "runtime/Monitor/Log.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 using namespace meshc::runtime;
 
@@ -31,23 +33,65 @@ StepFunction meshc::runtime::evaluatedFunction(const Session &session,
   return StepFunction::Eval;
 }
 
+/// What an evaluation over an incomplete batch needs to be told.
+static void checkRest(const MeshcProgram &program, const Dataset &dataset) {
+  const int64_t rest = dataset.examples() % dataset.batch();
+  if (!program.wholeBatches || !*program.wholeBatches || rest == 0)
+    return;
+  throw Failure(
+      ExitCode::Data,
+      "the data has " + counted(dataset.examples(), "example") +
+          ", and the last of its batches of " +
+          std::to_string(dataset.batch()) + " has " + std::to_string(rest) +
+          "; this model can be evaluated on complete batches alone, since an "
+          "operation combines entries of different examples (" +
+          program.wholeBatches + "): leave " + std::to_string(rest) +
+          " out, or compile the model for a batch that divides their number");
+}
+
 Evaluator::Evaluator(Session &session, const Dataset &dataset,
                      StepFunction function)
     : session(session), dataset(dataset), function(function),
-      feeder(session.program(), dataset, session.coords()) {}
+      feeder(session.program(), dataset, session.coords()) {
+  checkRest(session.program(), dataset);
+}
 
-/// Evaluates a batch whose means count for `weight` examples. Returns whether
-/// to continue.
-bool Evaluator::begin(const Selection &selection, double weight) {
+/// Begins with totals of no examples.
+void Evaluator::reset() {
+  const MeshcProgram &program = session.program();
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    int64_t number = 0;
+    if (tensor.role == MESHC_BATCHES)
+      number = dataset.examples() / dataset.batch();
+    else if (tensor.role == MESHC_REST)
+      number = dataset.examples() % dataset.batch();
+    else if (tensor.role != MESHC_STATISTIC)
+      continue;
+    session.device().write(tensor, [&](char *block) {
+      const auto value = static_cast<int32_t>(number);
+      if (tensor.role == MESHC_STATISTIC)
+        std::memset(
+            block, 0,
+            static_cast<size_t>(blockSpan(tensor) * sizeOf(typeOf(tensor))));
+      else
+        std::memcpy(block, &value, sizeof(value));
+    });
+  }
+}
+
+/// Evaluates a batch. Returns whether to continue.
+bool Evaluator::begin(const Selection &selection) {
   Device &device = session.device();
   feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
               selection);
-  if (selection.first + selection.rows + dataset.batch() <= dataset.examples())
-    feeder.prefetch({nullptr, selection.first + selection.rows, dataset.batch(),
-                     selection.first});
+  const int64_t next = selection.first + selection.rows;
+  if (next < dataset.examples())
+    feeder.prefetch(
+        {nullptr, next, std::min(dataset.batch(), dataset.examples() - next)});
   device.run(function);
-  openWeights.push_back(weight);
-  while (static_cast<int>(openWeights.size()) > device.runsAhead())
+  ++openRuns;
+  while (openRuns > device.runsAhead())
     end();
   stoppedBy = stop->afterStep();
   return !stoppedBy;
@@ -55,32 +99,23 @@ bool Evaluator::begin(const Selection &selection, double weight) {
 
 void Evaluator::end() {
   session.device().readMetrics(values);
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i] += openWeights.front() * static_cast<double>(values[i]);
-  openWeights.pop_front();
+  --openRuns;
 }
 
 std::optional<std::vector<double>> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
-  const int64_t rest = count % batch;
-  sums.assign(names().size(), 0.0);
+  reset();
   // Restarted, since batches take a different time than the steps before them.
   stop.emplace(session.rank());
   bool goesOn = true;
-  int64_t first = 0;
-  for (; goesOn && first + batch <= count; first += batch)
-    goesOn = begin({nullptr, first, batch, 0}, static_cast<double>(batch));
-  if (goesOn && rest)
-    goesOn =
-        begin({nullptr, first, rest, first}, static_cast<double>(batch)) &&
-        begin({nullptr, first, 0, first}, -static_cast<double>(batch - rest));
-  while (!openWeights.empty())
+  for (int64_t first = 0; goesOn && first < count; first += batch)
+    goesOn = begin({nullptr, first, std::min(batch, count - first)});
+  while (openRuns > 0)
     end();
   if (!goesOn)
     return std::nullopt;
-  for (double &sum : sums)
-    sum /= static_cast<double>(count);
-  return sums;
+  return std::vector<double>(
+      values.begin(), values.begin() + static_cast<int64_t>(names().size()));
 }
 
 std::optional<Failure>
@@ -92,11 +127,10 @@ meshc::runtime::checkMeans(const std::vector<std::string> &names,
       continue;
     std::string what = "the " + names[i] + " of the evaluation is " +
                        (std::isnan(means[i]) ? "not a number" : "infinite");
-    std::string bad = dataset.findBadTarget({nullptr, 0, dataset.examples(), 0},
-                                            dataset.examples());
+    const Selection all{nullptr, 0, dataset.examples()};
+    std::string bad = dataset.findBadTarget(all);
     if (bad.empty())
-      bad = dataset.findNotFinite({nullptr, 0, dataset.examples(), 0},
-                                  dataset.examples(), "", HasNan);
+      bad = dataset.findNotFinite(all, "", HasNan);
     if (!bad.empty())
       return Failure(ExitCode::Data, what + ": " + bad);
     return Failure(ExitCode::Numeric,

@@ -19,7 +19,6 @@
 #include "runtime/Data/Feeder.h"
 #include "runtime/Device/Session.h"
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +33,8 @@ StepFunction evaluatedFunction(const Session &session, const Options &options);
 class Evaluator {
 public:
   /// Evaluates the parameters or, with EvalAverages, their averages. `session`
-  /// and `dataset` outlive the evaluator.
+  /// and `dataset` outlive the evaluator. Throws Failure(Data) if the program
+  /// needs complete batches and the last one is not.
   Evaluator(Session &session, const Dataset &dataset,
             StepFunction function = StepFunction::Eval);
 
@@ -43,30 +43,25 @@ public:
     return session.metricNames(function);
   }
 
-  /// The mean of each metric over the N examples, in the order of names(). The
-  /// program is compiled for batches of B, and its metrics are means over a
-  /// batch. The mean of the remaining r = N mod B examples follows from two
-  /// batches: m_A of the r examples and B - r copies of one of them, and m_E of
-  /// B copies of that one,
-  ///     m_r = (B·m_A - (B-r)·m_E) / r,
-  /// so that every example counts once, whatever the batch size. Null if a
-  /// signal ended the run early, on all ranks alike.
+  /// The metrics of all examples, in the order of names(): functions of sums
+  /// and extrema over the examples, which the program adds up from batch to
+  /// batch. Null if a signal ended the run early, on all ranks alike.
   std::optional<std::vector<double>> run();
 
   /// The signal that ended the last run early, or 0.
   int signal() const { return stoppedBy; }
 
 private:
-  bool begin(const Selection &selection, double weight);
+  void reset();
+  bool begin(const Selection &selection);
   void end();
 
   Session &session;
   const Dataset &dataset;
   StepFunction function;
   Feeder feeder;
-  std::vector<float> values;
-  std::vector<double> sums;
-  std::deque<double> openWeights; ///< of batches whose metrics are not read
+  std::vector<float> values; ///< of the last batch that was read
+  int openRuns = 0;          ///< batches whose metrics are not read
   std::optional<StopAgreement> stop;
   int stoppedBy = 0;
 };

@@ -124,8 +124,8 @@ void Training::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
   if (!options.holdBatch || batches <= device.runsAhead()) {
     feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
-                {&shuffle, state.position, data.batch(), 0});
-    feeder.prefetch({&shuffle, state.position + data.batch(), data.batch(), 0});
+                {&shuffle, state.position, data.batch()});
+    feeder.prefetch({&shuffle, state.position + data.batch(), data.batch()});
     ++batches;
   }
   session.context().step = state.step;
@@ -221,15 +221,14 @@ int64_t Training::restore() {
 /// The examples of a step.
 Selection Training::selectionOf(const Shuffle &shuffle, int64_t step) const {
   return {&shuffle, state.position - (state.step - step + 1) * data.batch(),
-          data.batch(), 0};
+          data.batch()};
 }
 
 /// Ends the run because of `what` in step number `step`, and reports the first
 /// value that was not finite. All ranks call it.
 void Training::stopAt(int64_t step, const std::string &what) {
   Shuffle shuffle = makeOrder();
-  std::string bad =
-      data.findBadTarget(selectionOf(shuffle, step), data.batch());
+  std::string bad = data.findBadTarget(selectionOf(shuffle, step));
   if (!bad.empty())
     throw Failure(ExitCode::Data, what + ": " + bad);
   const int64_t checkpoint = saver ? saver->savedStep() : -1;
@@ -245,7 +244,7 @@ void Training::stopAt(int64_t step, const std::string &what) {
   }
   std::string cause;
   if (found && !found->fault.input.empty()) {
-    bad = data.findNotFinite(selectionOf(shuffle, found->step), data.batch(),
+    bad = data.findNotFinite(selectionOf(shuffle, found->step),
                              found->fault.input, HasNan | HasInfinity);
     if (!bad.empty())
       throw Failure(ExitCode::Data, what + ": " + bad);
@@ -301,7 +300,7 @@ void Training::skip(int64_t step) {
 std::string Training::explainSkip(int64_t step) {
   Shuffle shuffle = makeOrder();
   Selection selection = selectionOf(shuffle, step);
-  std::string bad = data.findBadTarget(selection, data.batch());
+  std::string bad = data.findBadTarget(selection);
   if (!bad.empty())
     return bad;
   const RunState after = state;
@@ -316,8 +315,7 @@ std::string Training::explainSkip(int64_t step) {
   state = after;
   values = seen;
   if (!fault.input.empty())
-    bad = data.findNotFinite(selection, data.batch(), fault.input,
-                             HasNan | HasInfinity);
+    bad = data.findNotFinite(selection, fault.input, HasNan | HasInfinity);
   return bad.empty() ? fault.text : bad;
 }
 

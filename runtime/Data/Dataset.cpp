@@ -116,6 +116,7 @@ void Dataset::applyLimits(const MeshcProgram &program) {
   for (Source &source : inputSources) {
     const InputLimits &limit = limits[source.input->name];
     source.classes = limit.classes;
+    source.ignored = limit.ignored;
     if (!source.corpus || source.role != WindowRole::Tokens)
       continue;
     source.vocabulary = limit.vocabulary();
@@ -145,10 +146,9 @@ const Corpus *Dataset::corpus() const {
   return nullptr;
 }
 
-std::string Dataset::findBadTarget(const Selection &selection,
-                                   int64_t rows) const {
+std::string Dataset::findBadTarget(const Selection &selection) const {
   std::vector<int32_t> values, scratch;
-  for (int64_t row = 0; row < rows; ++row)
+  for (int64_t row = 0; row < selection.rows; ++row)
     for (const Source &source : inputSources) {
       if (source.classes == 0 || source.input->type != MESHC_I32)
         continue;
@@ -159,7 +159,7 @@ std::string Dataset::findBadTarget(const Selection &selection,
                      source.rowElements);
       source.bytes->checkIntact();
       for (int32_t value : values)
-        if (value < 0 || value >= source.classes)
+        if ((value < 0 || value >= source.classes) && value != source.ignored)
           return "data file '" + source.bytes->path() + "': example " +
                  std::to_string(example) + " has " + std::to_string(value) +
                  " for input '" + source.input->name +
@@ -169,12 +169,12 @@ std::string Dataset::findBadTarget(const Selection &selection,
   return "";
 }
 
-std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
+std::string Dataset::findNotFinite(const Selection &selection,
                                    const std::string &name,
                                    uint8_t kinds) const {
   std::vector<char> values;
   std::vector<int32_t> scratch;
-  for (int64_t row = 0; row < rows; ++row)
+  for (int64_t row = 0; row < selection.rows; ++row)
     for (const Source &source : inputSources) {
       if (!name.empty() && name != source.input->name)
         continue;

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct Source {
   /// If not 0: the model uses the elements as class indices, and this is the
   /// number of classes.
   int64_t classes = 0;
+  /// A class index of this number does not count.
+  std::optional<int64_t> ignored = {};
   /// If not 0: the elements are tokens, and the model knows those below it.
   int64_t vocabulary = 0;
 
@@ -77,16 +80,16 @@ public:
   const std::vector<Source> &sources() const { return inputSources; }
   /// Null if there is none.
   const Corpus *corpus() const;
-  /// The first element among the selection's first `rows` rows that must be a
-  /// class index and is not a valid one, as a sentence with its file, its
-  /// example and the allowed numbers; empty if all are valid. For rows whose
-  /// loss is not a number.
-  std::string findBadTarget(const Selection &selection, int64_t rows) const;
+  /// The first element among the selection's rows that must be a class index
+  /// and is not a valid one, as a sentence with its file, its example and the
+  /// allowed numbers; empty if all are valid. For rows whose loss is not a
+  /// number.
+  std::string findBadTarget(const Selection &selection) const;
   /// The first element in those rows for the input `name` (empty: any) that is
   /// among `kinds` (a set of Finiteness), as a sentence with its file and its
   /// example; empty if there is none.
-  std::string findNotFinite(const Selection &selection, int64_t rows,
-                            const std::string &name, uint8_t kinds) const;
+  std::string findNotFinite(const Selection &selection, const std::string &name,
+                            uint8_t kinds) const;
   /// The memory that the files' contents take now, in bytes.
   int64_t residentBytes() const;
 

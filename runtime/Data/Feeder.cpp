@@ -35,7 +35,7 @@ size_t Feeder::findRows(const BlockRange &range) {
   if (same != rowSets.end())
     return static_cast<size_t>(same - rowSets.begin());
   Rows rows{range.first, range.count, {}};
-  rows.examples.resize(static_cast<size_t>(range.count));
+  rows.examples.reserve(static_cast<size_t>(range.count));
   rowSets.push_back(std::move(rows));
   return rowSets.size() - 1;
 }
@@ -179,6 +179,11 @@ void Feeder::noteDiskReads(int64_t before) {
     --prefetches;
 }
 
+/// How many of a rank's rows are selected: the first ones.
+int64_t Feeder::countSelected(const Rows &rows, const Selection &selection) {
+  return std::clamp<int64_t>(selection.rows - rows.first, 0, rows.count);
+}
+
 void Feeder::prefetch(const Selection &selection) {
   if (prefetches == 0)
     return;
@@ -187,7 +192,7 @@ void Feeder::prefetch(const Selection &selection) {
     const Source &source = *input.source;
     if (!input.isPrefetched || input.isEmpty)
       continue;
-    for (int64_t i = 0; i < rows.count; ++i)
+    for (int64_t i = 0; i < countSelected(rows, selection); ++i)
       source.bytes->willRead(
           source.row(selection.example(rows.first + i), nullptr) +
               input.sourceOffset,
@@ -197,9 +202,11 @@ void Feeder::prefetch(const Selection &selection) {
 
 void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
                   const Selection &selection) {
-  for (Rows &rows : rowSets)
-    for (int64_t i = 0; i < rows.count; ++i)
-      rows.examples[static_cast<size_t>(i)] = selection.example(rows.first + i);
+  for (Rows &rows : rowSets) {
+    rows.examples.clear();
+    for (int64_t i = 0; i < countSelected(rows, selection); ++i)
+      rows.examples.push_back(selection.example(rows.first + i));
+  }
   const int64_t diskReads = countDiskReads();
 
   for (Input &input : inputs) {
@@ -210,7 +217,8 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
         static_cast<size_t>(localElements(*source.input) * input.elementBytes);
     // Kernels may take padding for indices, which must be valid. The block may
     // have held other things since the last batch.
-    if (input.hasPadding)
+    const auto count = static_cast<int64_t>(rows.examples.size());
+    if (input.hasPadding || count < rows.count)
       std::memset(base, 0, blockBytes);
     if (input.isEmpty)
       continue;
@@ -219,7 +227,7 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     int64_t rowWork = static_cast<int64_t>(blockBytes) /
                       std::max<int64_t>(source.input->dims[0].localSize, 1);
     int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(rowWork, 1));
-    parallelFor(rows.count, grain, [&](int64_t begin, int64_t end) {
+    parallelFor(count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t example = rows.examples[static_cast<size_t>(i)];
         int32_t *scratch = input.scratch.data();

@@ -31,7 +31,7 @@ public:
 
   /// Writes this rank's block of every input to the address that `place`
   /// returns: row r of the batch is example `selection.example(r)`. Padding of
-  /// the block becomes 0. Throws
+  /// the block becomes 0, rows that are not selected included. Throws
   /// Failure(Data) if a value of a file does not fit the input's type, a token
   /// is not below the model's vocabulary, or the file can no longer be read.
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
@@ -53,7 +53,7 @@ private:
   /// examples. Inputs whose first dim is cut alike share them.
   struct Rows {
     int64_t first, count;
-    std::vector<int64_t> examples;
+    std::vector<int64_t> examples; ///< of the selected rows alone
   };
   struct Input {
     const Source *source;
@@ -78,6 +78,7 @@ private:
   static bool fillRow(const Input &input, char *target, const uint8_t *row);
   [[noreturn]] static void failAt(const Source &source, int64_t example);
 
+  static int64_t countSelected(const Rows &rows, const Selection &selection);
   void noteDiskReads(int64_t before);
 
   std::vector<Rows> rowSets;

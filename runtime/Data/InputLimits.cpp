@@ -24,5 +24,9 @@ meshc::runtime::readLimits(const MeshcProgram &program) {
       for (const auto &[name, size] : report[key].items())
         if (size.is_number_integer())
           limits[name].*member = size.get<int64_t>();
+  if (report["ignored"].is_object())
+    for (const auto &[name, number] : report["ignored"].items())
+      if (number.is_number_integer())
+        limits[name].ignored = number.get<int64_t>();
   return limits;
 }

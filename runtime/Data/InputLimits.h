@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace meshc::runtime {
@@ -19,6 +20,8 @@ namespace meshc::runtime {
 struct InputLimits {
   /// If not 0: they are targets of a `cross_entropy` with so many classes.
   int64_t classes = 0;
+  /// Targets of this number do not count in any `cross_entropy`.
+  std::optional<int64_t> ignored = {};
   /// If not 0: they index a dim of this size.
   int64_t indices = 0;
 
@@ -28,8 +31,8 @@ struct InputLimits {
   }
 };
 
-/// The limits of inputs by name, from "targets": {"labels": 10} and "indices":
-/// {"tokens": 256}.
+/// The limits of inputs by name, from "targets": {"labels": 10}, "ignored":
+/// {"labels": -100} and "indices": {"tokens": 256}.
 std::map<std::string, InputLimits> readLimits(const MeshcProgram &program);
 
 } // namespace meshc::runtime

@@ -47,12 +47,10 @@ private:
 struct Selection {
   const Shuffle *order; ///< null: in file order
   int64_t first;        ///< position of row 0 in the order
-  int64_t rows;         ///< rows that come from the order
-  int64_t filler;       ///< the example in all rows after them
+  int64_t rows;         ///< those behind them are padding
 
+  /// The example in a row below `rows`.
   int64_t example(int64_t row) const {
-    if (row >= rows)
-      return filler;
     return order ? order->at(first + row) : first + row;
   }
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/UpdateSettings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -84,6 +85,12 @@ protected:
   Tensors run(ModuleOp module, StringRef name, const Tensors &arguments) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     llvm::DenseMap<Value, nd::HostTensor> values;
+    // An evaluation begins with totals of 0 and a complete batch.
+    for (BlockArgument argument : function.getArguments()) {
+      values[argument] = evaluation.makeTensor(argument.getType());
+      if (nd::TensorAttributes::of(argument).hasRole(nd::TensorRole::Batches))
+        values[argument].data[0] = 1;
+    }
     for (auto [argument, tensor] :
          llvm::zip(function.getArguments(), arguments))
       values[argument] = tensor;

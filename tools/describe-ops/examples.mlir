@@ -419,3 +419,8 @@ func.func @adafactor_update(%0: !w, %1: !w, %2: !n, %3: !row, %4: !col) -> (!w, 
   %r:3 = nd.adafactor_update %0, %1, %2, %3, %4 {settings = {lr = 0.1, min_factored = 2.0}} : (!w, !w, !n, !row, !col) -> (!w, !row, !col)
   return %r#0, %r#1, %r#2 : !w, !row, !col
 }
+
+func.func @running_sum(%0: !b, %1: !b, %2: !b) -> !b {
+  %r = nd.running_sum %0, %1, %2 : (!b, !b, !b) -> !b
+  return %r : !b
+}

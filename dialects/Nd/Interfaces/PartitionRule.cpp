@@ -86,14 +86,17 @@ bool shareDim(const Factor &a, const Factor &b) {
          shareOne(a.resultDims, b.resultDims);
 }
 
-void makeWhole(PartitionRule &rule, llvm::StringRef name) {
+void makeWhole(PartitionRule &rule, llvm::StringRef name,
+               std::optional<double> neutral) {
   auto runsAlong = [&](StringAttr dim) {
     return dim && dim.getValue() == name;
   };
   for (Factor &factor : rule.factors)
     if (llvm::any_of(factor.operandDims, runsAlong) ||
-        llvm::any_of(factor.resultDims, runsAlong))
+        llvm::any_of(factor.resultDims, runsAlong)) {
       factor.kind = FactorKind::Whole;
+      factor.neutral = neutral;
+    }
 }
 
 PartitionRule getWindowRule(Operation *op, llvm::StringRef dim,

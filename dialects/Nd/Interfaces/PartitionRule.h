@@ -63,6 +63,10 @@ struct Factor {
   /// although they have the dim.
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
+  /// For a Whole factor: an element that leaves the results of all other
+  /// entries alone where it stands behind them, such as 0 in a prefix sum.
+  /// Nothing if there is none, or if it is not known.
+  std::optional<double> neutral = {};
   Overlap overlap = {}; ///< for FactorKind::Overlap
   /// For a Parallel factor of an op with one operand and one result, such as
   /// split and merge: each entry along the factor is a group of entries of one
@@ -116,8 +120,10 @@ PartitionRule joinAlternatives(PartitionRule rule);
 /// Whether two factors of an op run along one dim of one of its values.
 bool shareDim(const Factor &a, const Factor &b);
 
-/// Makes the factor of result or operand dim `name` a Whole one.
-void makeWhole(PartitionRule &rule, llvm::StringRef name);
+/// Makes the factor of result or operand dim `name` a Whole one, with the
+/// `neutral` element.
+void makeWhole(PartitionRule &rule, llvm::StringRef name,
+               std::optional<double> neutral = {});
 
 /// The rule of an op whose only result has along `dim` these segments of the
 /// operands, and `fill` elsewhere; along other dims it is as getRuleByNames.

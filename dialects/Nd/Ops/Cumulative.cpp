@@ -112,7 +112,9 @@ static void differentiate(OpBuilder &builder, Op op, Value gradient,
     return success();                                                          \
   }                                                                            \
   PartitionRule OP::getPartitionRule() {                                       \
-    return makeLinear(getRuleByNames(*this, getDim()));                        \
+    PartitionRule rule = getRuleByNames(*this);                                \
+    makeWhole(rule, getDim(), /*neutral=*/0);                                  \
+    return makeLinear(rule);                                                   \
   }                                                                            \
   OpCost OP::getCost() { return getElementwiseCost(*this, 1); }
 

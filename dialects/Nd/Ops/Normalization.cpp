@@ -248,6 +248,13 @@ LogicalResult CrossEntropyOp::inferReturnTypes(
                           *dims, types);
 }
 
+/// The number of targets that do not count, if the op has one.
+static std::optional<double> getIgnored(CrossEntropyOp op) {
+  if (IntegerAttr ignored = op.getIgnoredAttr())
+    return static_cast<double>(ignored.getInt());
+  return std::nullopt;
+}
+
 SmallVector<HostTensor>
 CrossEntropyOp::evaluate(ArrayRef<const HostTensor *> operands,
                          const EvaluationContext &context) {
@@ -264,7 +271,9 @@ CrossEntropyOp::evaluate(ArrayRef<const HostTensor *> operands,
         const double *row = &logits.data[offsets[0]];
         double target = targets.data[offsets[1]];
         double value = std::numeric_limits<double>::quiet_NaN();
-        if (target >= 0 && target < count) {
+        if (target == meshc::nd::getIgnored(*this))
+          value = 0;
+        else if (target >= 0 && target < count) {
           auto [largest, logSum] = getLogSum(row, count, stride);
           value = logSum + largest - row[static_cast<int64_t>(target) * stride];
         }
@@ -281,6 +290,18 @@ static Value isTarget(ValueBuilder &build, OpBuilder &builder, DimAttr dim,
   return build.compare(Predicate::Eq, build.make<IotaOp>(type), targets);
 }
 
+/// `value` where the target counts, else 0.
+static Value selectCounted(ValueBuilder &build, CrossEntropyOp op,
+                           Value value) {
+  std::optional<double> number = getIgnored(op);
+  if (!number)
+    return value;
+  Value ignored = build.scalar(op.getTargets(), *number);
+  return build.make<SelectOp>(
+      build.compare(Predicate::Eq, op.getTargets(), ignored),
+      build.scalar(value, 0), value);
+}
+
 // (softmax(logits) - one_hot(targets))·g.
 LogicalResult
 CrossEntropyOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
@@ -289,6 +310,7 @@ CrossEntropyOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
   if (!g)
     return success();
   ValueBuilder build(builder, getLoc());
+  g = selectCounted(build, *this, g);
   DimAttr dim = getLogits().getType().getDim(getDim());
   Value share = build.make<SoftmaxOp>(getLogits(), getDimAttr());
   Value less = build.make<SubOp>(share, build.scalar(g, 1.0));
@@ -324,6 +346,7 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   Value undefined =
       build.scalar(loss, std::numeric_limits<double>::quiet_NaN());
   Value result = build.make<SelectOp>(isInside, loss, undefined);
+  result = selectCounted(build, *this, result);
   return {build.castTo(result, getType().getElementType())};
 }
 

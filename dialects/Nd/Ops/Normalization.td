@@ -21,8 +21,9 @@ def Nd_LogSoftmaxOp : Nd_InferredOp<"log_softmax", [Nd_CompositeOp]> {
   let results = (outs Nd_TensorType:$result);
 }
 def Nd_CrossEntropyOp : Nd_InferredOp<"cross_entropy", [Nd_CompositeOp]> {
-  let summary = "-log_softmax(logits)[dim = targets]; targets are i32, without `dim`; NaN where a target is out of range";
-  let arguments = (ins Nd_TensorType:$logits, Nd_TensorType:$targets, StrAttr:$dim);
+  let summary = "-log_softmax(logits)[dim = targets]; targets are i32, without `dim`; 0 where a target is `ignored`, NaN where another one is out of range";
+  let arguments = (ins Nd_TensorType:$logits, Nd_TensorType:$targets, StrAttr:$dim,
+                       OptionalAttr<I64Attr>:$ignored);
   let results = (outs Nd_TensorType:$result);
 }
 

@@ -99,9 +99,26 @@ evaluateSorting(Op op, const HostTensor &input, bool descending,
   return results;
 }
 
+/// An element that comes behind all others of lower index.
+static double getLastInOrder(ArgsortOp op, Type elementType) {
+  if (op.getDescending())
+    return getIdentity(ReductionKind::Max, elementType);
+  return isa<FloatType>(elementType)
+             ? std::numeric_limits<double>::quiet_NaN()
+             : getIdentity(ReductionKind::Min, elementType);
+}
+
+/// The same of the largest entries, the first of which come first.
+static double getLastInOrder(TopKOp, Type elementType) {
+  return getIdentity(ReductionKind::Max, elementType);
+}
+
 template <typename Op> static PartitionRule getSortingRule(Op op) {
   PartitionRule rule = getRuleByNames(op, op.getDim());
-  makeWhole(rule, op.getInto());
+  std::optional<double> neutral;
+  if (op.getDim() == op.getInto())
+    neutral = getLastInOrder(op, op.getInput().getType().getElementType());
+  makeWhole(rule, op.getInto(), neutral);
   return rule;
 }
 

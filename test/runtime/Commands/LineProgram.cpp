@@ -66,7 +66,8 @@ constexpr int64_t atTarget = 1024,
 constexpr int64_t texts = 2, positions = 16, block = 4, vocabulary = 256;
 constexpr int64_t ownTexts = divideUp(texts, MESH_DATA);
 constexpr int64_t atCache = 1664, atToken = 1792, atBlock = 1856,
-                  atPosition = 1920, atScores = 1984, atLogits = 4032,
+                  atPosition = 1920, atTotals = 1984, atBatches = 2048,
+                  atRest = 2112, atScores = 2176, atLogits = 4224,
                   // With the padding that an all_gather leaves behind them.
     arenaSize = atLogits + MESH_DATA * ownTexts * vocabulary * 4;
 
@@ -80,6 +81,7 @@ const MeshcDim cacheDims[] = {{"text", texts, ownTexts, positions, 1, dataAxis},
 const MeshcDim tokenDims[] = {{"text", texts, texts, 1, 0, nullptr}};
 const MeshcDim blockDims[] = {{"text", texts, texts, block, 0, nullptr},
                               {"place.block", block, block, 1, 0, nullptr}};
+const MeshcDim totalDims[] = {{"total", 3, 3, 1, 0, nullptr}};
 const MeshcDim logitDims[] = {{"text", texts, texts, vocabulary, 0, nullptr},
                               {"byte", vocabulary, vocabulary, 1, 0, nullptr}};
 
@@ -96,7 +98,10 @@ const MeshcTensor tensors[] = {
     {"bytes", MESHC_TOKEN, MESHC_I32, 0, 1, tokenDims, atToken},
     {"bytes.block", MESHC_TOKEN, MESHC_I32, 0, 2, blockDims, atBlock},
     {"position", MESHC_POSITION, MESHC_I32, 0, 0, nullptr, atPosition},
-    {"logits", MESHC_LOGITS, MESHC_F32, 0, 2, logitDims, atLogits}};
+    {"logits", MESHC_LOGITS, MESHC_F32, 0, 2, logitDims, atLogits},
+    {"totals", MESHC_STATISTIC, MESHC_F32, 0, 1, totalDims, atTotals},
+    {"batches", MESHC_BATCHES, MESHC_I32, 0, 0, nullptr, atBatches},
+    {"rest", MESHC_REST, MESHC_I32, 0, 0, nullptr, atRest}};
 constexpr uint32_t tensorCount = sizeof(tensors) / sizeof(tensors[0]);
 
 const MeshcSite sites[] = {{"line.mesh:5:7", "all_reduce of 'y' over tensor"},
@@ -223,6 +228,40 @@ void sum(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
   }
 }
 
+int32_t *wholeNumbers(void *buffer) { return static_cast<int32_t *>(buffer); }
+
+/// The examples of a batch of an evaluation, of batches and rest.
+int64_t countExamples(void *batches, void *rest) {
+  return *wholeNumbers(batches) > 0 ? batch : *wholeNumbers(rest);
+}
+
+/// The sums of y² and |y| over this rank's rows of an evaluation, of y, batches
+/// and rest.
+void sumExamples(const MeshcContext *ctx, void *const *buffers, int64_t,
+                 int64_t) {
+  const float *y = numbers(buffers[0]);
+  float *sums = numbers(buffers[3]);
+  const int64_t examples = countExamples(buffers[1], buffers[2]);
+  sums[0] = sums[1] = 0;
+  for (int64_t i = 0; i < ownRows(ctx); ++i)
+    if (ctx->coords[0] * rows + i < examples) {
+      sums[0] += y[i] * y[i];
+      sums[1] += std::fabs(y[i]);
+    }
+}
+
+/// totals, batches, loss and error, of the sums and the rest.
+void addTotals(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+  const float *sums = numbers(buffers[0]);
+  float *totals = numbers(buffers[1]);
+  totals[0] += sums[0];
+  totals[1] += sums[1];
+  totals[2] += static_cast<float>(countExamples(buffers[2], buffers[3]));
+  --*wholeNumbers(buffers[2]);
+  *numbers(buffers[4]) = totals[0] / totals[2];
+  *numbers(buffers[5]) = totals[1] / totals[2];
+}
+
 /// loss and error, of the sums.
 void tell(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
   *numbers(buffers[1]) = numbers(buffers[0])[0];
@@ -257,10 +296,6 @@ void update(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
     *numbers(buffers[5]) = nan;
   if (asked("LINE_SPOIL", ctx, false))
     *numbers(buffers[1]) = std::numeric_limits<float>::infinity();
-}
-
-const int32_t *wholeNumbers(void *buffer) {
-  return static_cast<const int32_t *>(buffer);
 }
 
 int64_t countTexts(const MeshcContext *ctx) {
@@ -319,7 +354,9 @@ enum Which {
   Update,
   Remember,
   RememberBlock,
-  Score
+  Score,
+  SumExamples,
+  AddTotals
 };
 const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
                                     {"pad", pad, 1, 1},
@@ -330,7 +367,9 @@ const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
                                     {"update", update, 1, 6},
                                     {"remember", remember, 1, 3},
                                     {"remember_block", rememberBlock, 1, 3},
-                                    {"score", score, ownTexts, 3}};
+                                    {"score", score, ownTexts, 3},
+                                    {"sum_examples", sumExamples, 1, 4},
+                                    {"add_totals", addTotals, 1, 6}};
 constexpr uint32_t kernelCount = sizeof(code) / sizeof(code[0]);
 const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic,
                                       kernelCount, code};
@@ -342,11 +381,11 @@ MeshcKernel kernelOf(Which which) {
   return {known.name, known.function, known.extent, 1, known.bufferCount, 0, 0,
           0};
 }
-const MeshcKernel kernels[] = {kernelOf(Begin),         kernelOf(Pad),
-                               kernelOf(Subtract),      kernelOf(Sum),
-                               kernelOf(Tell),          kernelOf(Differentiate),
-                               kernelOf(Update),        kernelOf(Remember),
-                               kernelOf(RememberBlock), kernelOf(Score)};
+const MeshcKernel kernels[] = {
+    kernelOf(Begin),  kernelOf(Pad),         kernelOf(Subtract),
+    kernelOf(Sum),    kernelOf(Tell),        kernelOf(Differentiate),
+    kernelOf(Update), kernelOf(Remember),    kernelOf(RememberBlock),
+    kernelOf(Score),  kernelOf(SumExamples), kernelOf(AddTotals)};
 
 template <class... Offsets>
 void launch(MeshcContext *ctx, Which which, Offsets... offsets) {
@@ -362,7 +401,8 @@ void initialize(MeshcContext *ctx) {
   launch(ctx, Begin, atW, atWMomentum, atB, atBMomentum);
 }
 
-void evalStep(MeshcContext *ctx) {
+/// y - target.
+void computeErrors(MeshcContext *ctx) {
   if (const char *ms = std::getenv("LINE_SLEEP"))
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
   if (hasPadding)
@@ -375,9 +415,13 @@ void evalStep(MeshcContext *ctx) {
   meshc_gemm(ctx, &product, at(ctx, atX), at(ctx, atW), at(ctx, atY));
   allReduce(ctx, 1, 0, atY, rows);
   launch(ctx, Subtract, atY, atTarget, atB, atY);
-  launch(ctx, Sum, atY, atSums);
+}
+
+void evalStep(MeshcContext *ctx) {
+  computeErrors(ctx);
+  launch(ctx, SumExamples, atY, atBatches, atRest, atSums);
   allReduce(ctx, 0, 1, atSums, 2);
-  launch(ctx, Tell, atSums, atLoss, atError);
+  launch(ctx, AddTotals, atSums, atTotals, atBatches, atRest, atLoss, atError);
 }
 
 void trainStep(MeshcContext *ctx) {
@@ -385,7 +429,10 @@ void trainStep(MeshcContext *ctx) {
     raise(SIGKILL);
   if (asked("LINE_THROW", ctx, true))
     throw std::runtime_error("asked to fail");
-  evalStep(ctx);
+  computeErrors(ctx);
+  launch(ctx, Sum, atY, atSums);
+  allReduce(ctx, 0, 1, atSums, 2);
+  launch(ctx, Tell, atSums, atLoss, atError);
   launch(ctx, Differentiate, atY, atX, atGradients);
   allReduce(ctx, 0, 2, atGradients, columns + 1);
   launch(ctx, Update, atGradients, atW, atWMomentum, atB, atBMomentum, atLoss);

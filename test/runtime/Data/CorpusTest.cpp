@@ -141,7 +141,7 @@ std::vector<T> rowsOf(Inputs &inputs, const Dataset &dataset,
               count *= input.dims[i].size;
             return reinterpret_cast<char *>(values.data());
           },
-          {nullptr, first, dataset.batch(), 0});
+          {nullptr, first, dataset.batch()});
   values.resize(static_cast<size_t>(count));
   return values;
 }
@@ -328,7 +328,7 @@ TEST(Corpus, DescribesThePartOfARank) {
               return reinterpret_cast<char *>(
                   (&input == program.tensors ? tokens : positions).data());
             },
-            {nullptr, 1, 2, 0}); // 2, 3, 4, 5 and 3, 4, 5, 6
+            {nullptr, 1, 2}); // 2, 3, 4, 5 and 3, 4, 5, 6
     EXPECT_EQ(positions, (rank ? Numbers{0, 1, 1, 2} : Numbers{0, 1, 0, 0}));
   }
 }

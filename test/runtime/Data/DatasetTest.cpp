@@ -118,7 +118,7 @@ TEST(Dataset, findsTargetsThatAreNoClass) {
     inputs.program.manifest = manifest;
     std::string path = folder.write("l", idx(0x09, {5}, labels));
     Dataset dataset(inputs.make(), {"images=" + images, "labels=" + path});
-    return dataset.findBadTarget({nullptr, 1, 4, 0}, 4);
+    return dataset.findBadTarget({nullptr, 1, 4});
   };
   const char *ten = R"({"targets": {"labels": 10}})";
   EXPECT_EQ(find({0, 9, 1, 2, 3}, ten), "");

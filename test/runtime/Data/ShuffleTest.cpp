@@ -71,10 +71,12 @@ TEST(Shuffle, fileOrderIsTheSameInEveryEpoch) {
     EXPECT_EQ(order.at(position), position % 5);
 }
 
-TEST(Shuffle, selectionFillsWithOneExample) {
-  Selection selection{nullptr, 10, 2, 4};
-  EXPECT_EQ(selection.example(0), 10);
-  EXPECT_EQ(selection.example(1), 11);
-  EXPECT_EQ(selection.example(2), 4);
-  EXPECT_EQ(selection.example(3), 4);
+TEST(Shuffle, selectionsAreInFileOrderOrShuffled) {
+  Selection inOrder{nullptr, 10, 2};
+  EXPECT_EQ(inOrder.example(0), 10);
+  EXPECT_EQ(inOrder.example(1), 11);
+  Shuffle shuffle(3, 7);
+  Selection shuffled{&shuffle, 5, 4};
+  for (int64_t row = 0; row < 4; ++row)
+    EXPECT_EQ(shuffled.example(row), shuffle.at(5 + row));
 }

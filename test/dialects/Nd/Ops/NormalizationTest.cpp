@@ -15,6 +15,15 @@ namespace {
 
 class Normalization : public GradientCheck {};
 
+/// cross_entropy(logits, targets, c, ignore = ignored)
+Value makeLoss(ValueBuilder &build, Value logits, Value targets,
+               std::optional<int64_t> ignored = {}) {
+  Builder builder(logits.getContext());
+  return build.make<CrossEntropyOp>(
+      logits, targets, builder.getStringAttr("c"),
+      ignored ? builder.getI64IntegerAttr(*ignored) : IntegerAttr());
+}
+
 TEST_F(Normalization, SoftmaxOfOneTwoThree) {
   TensorType x = tensor(f32(), {{"c", 3}});
   Values y = run({x}, {{1, 2, 3}}, [](ValueBuilder &b, ValueRange x) {
@@ -47,17 +56,35 @@ TEST_F(Normalization, LargeEntriesDoNotOverflow) {
 TEST_F(Normalization, CrossEntropyPicksTheTarget) {
   TensorType x = tensor(f32(), {{"c", 3}, {"n", 2}});
   TensorType t = tensor(i32(), {{"n", 2}});
-  Values y = run({x, t}, {{1, 0, 2, 0, 3, 0}, {2, 1}},
-                 [](ValueBuilder &b, ValueRange x) {
-                   return b.make<CrossEntropyOp>(x[0], x[1], "c");
-                 });
+  Values y = run(
+      {x, t}, {{1, 0, 2, 0, 3, 0}, {2, 1}},
+      [](ValueBuilder &b, ValueRange x) { return makeLoss(b, x[0], x[1]); });
   expectNear(y, {0.40760596, std::log(3)}, 1e-7);
+}
+
+TEST_F(Normalization, IgnoredTargetsGiveZeroAndNoGradient) {
+  TensorType x = tensor(f32(), {{"c", 2}, {"n", 4}}),
+             t = tensor(i32(), {{"n", 4}});
+  auto body = [](ValueBuilder &b, ValueRange x) {
+    return SmallVector<Value>{makeLoss(b, x[0], x[1], -100)};
+  };
+  std::vector<double> logits = {0, 1, 0, 0, 0, 3, 0, 0};
+  Values y = evaluate(makeFunction({x, t}, body), {logits, {-100, 0, -1, 1}},
+                      getEvaluation(true))
+                 .front();
+  expectNear(y, {0, std::log(1 + std::exp(2)), NAN, std::log(2)}, 1e-6);
+  checkDecomposition({x, t}, body, {logits, {-100, 0, -1, 1}});
+  checkGradient({x, t},
+                [](ValueBuilder &b, ValueRange x) {
+                  return makeLoss(b, x[0], x[1], -100);
+                },
+                {{}, {-100, 0, 1, -100}});
 }
 
 TEST_F(Normalization, TargetsOutOfRangeGiveNaN) {
   TensorType x = tensor(f32(), {{"c", 2}}), t = tensor(i32(), {{"n", 3}});
   auto body = [](ValueBuilder &b, ValueRange x) {
-    return SmallVector<Value>{b.make<CrossEntropyOp>(x[0], x[1], "c")};
+    return SmallVector<Value>{makeLoss(b, x[0], x[1])};
   };
   Values y = evaluate(makeFunction({x, t}, body), {{0, 0}, {-1, 0, 2}},
                       getEvaluation(true))
@@ -74,17 +101,15 @@ TEST_F(Normalization, Gradients) {
   checkGradient({x}, [](ValueBuilder &b, ValueRange x) {
     return b.make<LogSoftmaxOp>(x[0], "c");
   });
-  checkGradient({x, tensor(i32(), {{"n", 3}})},
-                [](ValueBuilder &b, ValueRange x) {
-                  return b.make<CrossEntropyOp>(x[0], x[1], "c");
-                },
-                {{}, {0, 3, 1}});
+  checkGradient(
+      {x, tensor(i32(), {{"n", 3}})},
+      [](ValueBuilder &b, ValueRange x) { return makeLoss(b, x[0], x[1]); },
+      {{}, {0, 3, 1}});
   // The logits broadcast over a dim that the targets alone have.
-  checkGradient({x, tensor(i32(), {{"n", 3}, {"s", 2}})},
-                [](ValueBuilder &b, ValueRange x) {
-                  return b.make<CrossEntropyOp>(x[0], x[1], "c");
-                },
-                {{}, {0, 3, 1, 1, 2, 0}});
+  checkGradient(
+      {x, tensor(i32(), {{"n", 3}, {"s", 2}})},
+      [](ValueBuilder &b, ValueRange x) { return makeLoss(b, x[0], x[1]); },
+      {{}, {0, 3, 1, 1, 2, 0}});
 }
 
 TEST_F(Normalization, Decompositions) {
@@ -96,7 +121,7 @@ TEST_F(Normalization, Decompositions) {
         [](ValueBuilder &b, ValueRange x) {
           return SmallVector<Value>{b.make<SoftmaxOp>(x[0], "c"),
                                     b.make<LogSoftmaxOp>(x[1], "c"),
-                                    b.make<CrossEntropyOp>(x[0], x[2], "c")};
+                                    makeLoss(b, x[0], x[2])};
         },
         {{}, {}, {4, 0}}, tolerance);
   }
