@@ -263,6 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Cut{"embedding", "a=5,b=2", "vocab:a,batch:b"},
                     Cut{"embedding", "a=2,b=2", "model:a,batch:b"},
                     Cut{"positions", "a=2", "heads:a,batch:a"},
+                    Cut{"slopes", "a=5,b=2", "twelve:a,many:b"},
                     Cut{"attention", "a=2,b=2", "batch:a,heads:b"},
                     Cut{"attention", "a=2,b=3", "seq:a,model:b"},
                     Cut{"attention", "a=4", "memory:a"},

@@ -81,10 +81,25 @@ def turn_halves(x, base):
     return turned[..., order.argsort()]
 
 
+def alibi_slopes(heads):
+    """As the paper's code has them: for numbers of heads that are no powers of 2, those of the power below, and then
+    every second one of twice as many heads."""
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
+    return slopes if power == heads else slopes + alibi_slopes(2 * power)[0::2][:heads - power]
+
+
 def alibi(heads, query, memory):
-    slopes = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
+    slopes = torch.tensor(alibi_slopes(heads))
     distance = (torch.arange(query)[:, None] - torch.arange(memory)).abs()
     return -slopes[:, None, None] * distance
+
+
+def slopes(p):
+    return sum((torch.tensor(alibi_slopes(heads)) * value).sum() for value in p.values() for heads in value.shape)
+
+
+case("slopes", {"one": (1,), "three": (3,), "six": (6,), "eight": (8,), "twelve": (12,), "many": (40,)}, slopes)
 
 
 def positions(p):
