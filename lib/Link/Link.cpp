@@ -14,6 +14,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <filesystem>
 
 using namespace llvm;
 
@@ -79,12 +80,27 @@ makeTemporary(StringRef output, StringRef suffix, unsigned permissions) {
   return path;
 }
 
+/// The end of the links that begin at `path`, where no file exists.
+static std::string followLinks(StringRef path) {
+  constexpr int mostLinks = 40; // as Linux follows
+  std::filesystem::path file = path.str();
+  for (int links = 0; links < mostLinks; ++links) {
+    std::error_code error;
+    const std::filesystem::path target =
+        std::filesystem::read_symlink(file, error);
+    if (error)
+      break;
+    file = file.parent_path() / target;
+  }
+  return file.string();
+}
+
 /// Where an output of that name is: the target of a link. Folders are errors.
 static Expected<std::string> findTarget(StringRef path, bool &isFile) {
   sys::fs::file_status status;
   isFile = true;
   if (sys::fs::status(path, status))
-    return path.str();
+    return followLinks(path);
   if (sys::fs::is_directory(status))
     return makeError("cannot write '" + path + "': it is a folder");
   isFile = sys::fs::is_regular_file(status);

@@ -149,6 +149,19 @@ TEST_F(Link, SaysWhereItCannotWrite) {
   EXPECT_EQ(text, "cannot write '" + output + "': No such file or directory");
 }
 
+TEST_F(Link, CreatesTheTargetOfALink) {
+  std::string output = inFolder("link");
+  ASSERT_FALSE(llvm::sys::fs::create_link("file", output));
+  StringRef bytes = "content";
+  llvm::Error error =
+      link::writeFile(output, ArrayRef(bytes.data(), bytes.size()));
+  ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  auto text = llvm::MemoryBuffer::getFile(inFolder("file"));
+  ASSERT_TRUE(bool(text));
+  EXPECT_EQ((*text)->getBuffer(), bytes);
+  EXPECT_TRUE(llvm::sys::fs::is_symlink_file(output));
+}
+
 TEST_F(Link, WritesAFileWhole) {
   std::string output = inFolder("file");
   StringRef first = "first", second = "2nd";
