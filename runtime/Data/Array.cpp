@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Array.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Data/NpyHeader.h"
 
 #include <cstdio>
 #include <cstring>
@@ -65,14 +67,14 @@ static void checkLength(const Array &array) {
   if (got < wanted)
     throw arrayFailure(*array.bytes,
                        "ends early: its header says " + array.describe() +
-                           ", " + std::to_string(wanted) + " bytes, and " +
+                           ", " + counted(wanted, "byte") + ", and " +
                            std::to_string(got) + " follow; fetch it again");
   if (got > wanted)
     throw arrayFailure(*array.bytes,
-                       "has " + std::to_string(got - wanted) +
-                           " bytes behind its content: its header says " +
-                           array.describe() + ", " + std::to_string(wanted) +
-                           " bytes, and " + std::to_string(got) +
+                       "has " + counted(got - wanted, "byte") +
+                           " behind its content: its header says " +
+                           array.describe() + ", " + counted(wanted, "byte") +
+                           ", and " + std::to_string(got) +
                            " follow; fetch it again");
 }
 
@@ -116,70 +118,19 @@ static Array readIdx(std::shared_ptr<const Bytes> bytes) {
   return array;
 }
 
-/// The text after `'key':` in an NPY header's dictionary; empty if absent.
-static std::string valueOf(const std::string &header, const std::string &key) {
-  size_t at = header.find("'" + key + "'");
-  if (at == std::string::npos)
-    return "";
-  at = header.find(':', at);
-  if (at == std::string::npos)
-    return "";
-  at = header.find_first_not_of(' ', at + 1);
-  return at == std::string::npos ? "" : header.substr(at);
-}
-
-static void readDescription(Array &array, const std::string &text) {
-  static const struct {
-    const char *name;
-    FileType type;
-  } types[] = {{"b1", FileType::Bool}, {"u1", FileType::U8},
-               {"i1", FileType::I8},   {"u2", FileType::U16},
-               {"i2", FileType::I16},  {"i4", FileType::I32},
-               {"i8", FileType::I64},  {"f2", FileType::F16},
-               {"f4", FileType::F32},  {"f8", FileType::F64}};
-  if (text.size() >= 5 && text[0] == '\'' && text[4] == '\'' &&
-      std::strchr("<>|=", text[1]))
-    for (const auto &entry : types)
-      if (text.compare(2, 2, entry.name) == 0) {
-        array.type = entry.type;
-        array.bigEndian = text[1] == '>';
-        return;
-      }
-  throw arrayFailure(
-      *array.bytes,
-      "is an NPY file of type " + text.substr(0, text.find_first_of(",}")) +
-          "; expected one of b1, u1, i1, u2, i2, i4, i8, f2, f4, f8");
-}
-
-static void readShape(Array &array, const std::string &text) {
-  const char *at = text.c_str();
-  if (*at++ != '(')
-    throw arrayFailure(*array.bytes, "has no shape in its NPY header");
-  for (;;) {
-    while (*at == ' ' || *at == ',')
-      ++at;
-    if (*at == ')')
-      break;
-    int64_t dim = 0;
-    const char *first = at;
-    for (; *at >= '0' && *at <= '9' && at - first < 18; ++at)
-      dim = dim * 10 + (*at - '0');
-    if (at == first || (*at >= '0' && *at <= '9') || array.dims.size() == 32)
-      throw arrayFailure(*array.bytes, "has a damaged shape in its NPY header");
-    array.dims.push_back(dim);
-  }
-  if (array.dims.empty())
-    throw arrayFailure(*array.bytes,
-                       "holds a single number; expected an array of examples");
-}
-
 static Array readNpy(std::shared_ptr<const Bytes> bytes) {
   Array array;
   array.bytes = bytes;
   const uint8_t *data = bytes->data();
-  int major = bytes->size() > 8 ? data[6] : 0;
-  if (bytes->size() < 12 || major < 1 || major > 3)
-    throw arrayFailure(*bytes, "has a damaged NPY header");
+  const int major = bytes->size() > 8 ? data[6] : 0;
+  if (bytes->size() < 12)
+    throw arrayFailure(*bytes, "ends within its NPY header");
+  const int minor = data[7];
+  if (major < 1 || major > 3 || minor != 0)
+    throw arrayFailure(*bytes, "is an NPY file of version " +
+                                   std::to_string(major) + "." +
+                                   std::to_string(minor) +
+                                   "; expected version 1.0, 2.0 or 3.0");
   size_t begin = major == 1 ? 10 : 12;
   size_t length = data[8] | data[9] << 8;
   if (major > 1)
@@ -187,24 +138,34 @@ static Array readNpy(std::shared_ptr<const Bytes> bytes) {
   array.offset = begin + length;
   if (bytes->size() < array.offset)
     throw arrayFailure(*bytes, "ends within its NPY header");
-  std::string header(reinterpret_cast<const char *>(data) + begin, length);
-  readDescription(array, valueOf(header, "descr"));
-  readShape(array, valueOf(header, "shape"));
-  if (valueOf(header, "fortran_order").rfind("True", 0) == 0 &&
-      array.dims.size() > 1)
+  NpyHeader header;
+  const std::string problem = parseNpyHeader(
+      std::string(reinterpret_cast<const char *>(data) + begin, length),
+      header);
+  if (!problem.empty())
+    throw arrayFailure(*bytes, problem);
+  if (header.dims.empty())
+    throw arrayFailure(*bytes,
+                       "holds a single number; expected an array of examples");
+  if (header.isFortran && header.dims.size() > 1)
     throw arrayFailure(*bytes, "is in Fortran order; write it in C order, as "
                                "numpy.ascontiguousarray makes it");
+  array.type = header.type;
+  array.bigEndian = header.bigEndian;
+  array.dims = std::move(header.dims);
   return array;
 }
 
 Array meshc::runtime::readArray(std::shared_ptr<const Bytes> bytes) {
+  if (bytes->size() == 0)
+    throw arrayFailure(*bytes, "is empty");
   if (!looksLikeArray(*bytes)) {
     char first[16] = "";
     for (size_t i = 0; i < 4 && i < bytes->size(); ++i)
       std::snprintf(first + 3 * i, sizeof(first) - 3 * i, "%02x ",
                     bytes->data()[i]);
     throw arrayFailure(*bytes, "is neither IDX nor NPY: it begins with " +
-                                   (*first ? std::string(first) : "nothing ") +
+                                   std::string(first) +
                                    "and IDX with 00 00, NPY with 93 4e 55 4d");
   }
   Array array =

@@ -7,6 +7,7 @@
 #include "runtime/Data/Bytes.h"
 
 #include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/ProcessMemory.h"
 #include "runtime/Comm/Pulse.h"
@@ -123,15 +124,16 @@ void Bytes::unpack() {
       if (behind == Behind::Nothing)
         break;
       if (behind == Behind::Other)
-        fail("a gzip stream with " + std::to_string(length - read) +
-             " bytes behind it that are none");
+        fail("a gzip stream with " +
+             counted(static_cast<int64_t>(length - read), "byte") +
+             " behind it that are none");
       inflateReset(&stream);
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       fail(std::string("a corrupt gzip stream (") +
            (stream.msg ? stream.msg : "zlib error") + ")");
     } else if (read == length && stream.avail_out != 0) {
-      fail("a gzip stream that ends early, after " + std::to_string(written) +
-           " bytes of content");
+      fail("a gzip stream that ends early, after " +
+           counted(static_cast<int64_t>(written), "byte") + " of content");
     }
   }
   file->checkIntact();

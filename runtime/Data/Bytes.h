@@ -37,6 +37,8 @@ public:
   const uint8_t *data() const { return begin; }
   size_t size() const { return length; }
   const std::string &path() const { return name; }
+  /// Whether the file was gzipped.
+  bool isUnpacked() const { return !file; }
   /// The memory that the contents take now: of a plain file what was read.
   int64_t residentBytes() const;
 

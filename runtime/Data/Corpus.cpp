@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Corpus.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Data/LlmcFile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,29 +105,61 @@ void Corpus::describe(int64_t index, WindowRole role, int32_t *out) const {
   }
 }
 
+/// A file whose name promises a format, and which would be taken for bytes, is
+/// damaged.
+static void checkName(const Bytes &bytes) {
+  static const struct {
+    const char *ending, *format, *remedy;
+  } formats[] = {
+      {".tokens", "token file: it does not begin with 'meshctok'",
+       "write it again with 'meshc-tokens encode'"},
+      {".npy", "NPY file: it does not begin with 93 4e 55 4d",
+       "fetch it again"},
+      {".gz", "gzip file: it does not begin with 1f 8b", "fetch it again"}};
+  std::string name = bytes.path();
+  auto endsIn = [&](const std::string &ending) {
+    return name.size() >= ending.size() &&
+           name.compare(name.size() - ending.size(), ending.size(), ending) ==
+               0;
+  };
+  if (bytes.isUnpacked() && endsIn(".gz"))
+    name.resize(name.size() - 3);
+  for (const auto &format : formats)
+    if (endsIn(format.ending))
+      throw Failure(ExitCode::Data,
+                    "data file '" + bytes.path() + "' is no " + format.format +
+                        "; " + format.remedy +
+                        ", or give '--token-type' if it holds tokens without "
+                        "a header");
+}
+
 /// The tokens of a file without a header.
-static void readPlain(Corpus &corpus, FileType type) {
-  const int64_t size = sizeOf(type);
+static void readPlain(Corpus &corpus, std::optional<FileType> type) {
+  if (!type)
+    checkName(*corpus.bytes);
+  corpus.hasHeader = false;
+  corpus.type = type.value_or(FileType::U8);
+  const int64_t size = sizeOf(corpus.type);
   const auto length = static_cast<int64_t>(corpus.bytes->size());
   if (length % size != 0)
-    throw Failure(ExitCode::Data, "data file '" + corpus.bytes->path() +
-                                      "' has " + std::to_string(length) +
-                                      " bytes, which are not tokens of " +
-                                      std::to_string(size) +
-                                      " bytes ('--token-type')");
-  corpus.type = type;
+    throw Failure(ExitCode::Data,
+                  "data file '" + corpus.bytes->path() + "' has " +
+                      counted(length, "byte") + ", which are not tokens of " +
+                      std::to_string(size) + " bytes ('--token-type')");
+  if (corpus.type == FileType::U8)
+    corpus.tokenizer = "bytes";
   corpus.tokens = corpus.bytes->data();
   corpus.count = length / size;
 }
 
-static void readTokens(Corpus &corpus) {
-  TokenFile file = readTokenFile(corpus.bytes);
+static void takeTokens(Corpus &corpus, const TokenFile &file) {
   corpus.type = file.type;
   corpus.tokens = file.tokens;
   corpus.count = file.tokenCount;
   corpus.documentEnds = file.documentEnds;
   corpus.documents = file.documentCount;
   corpus.largest = file.largest;
+  corpus.tokenizer = file.identity;
 }
 
 std::shared_ptr<const Corpus>
@@ -133,8 +167,13 @@ meshc::runtime::openCorpus(std::shared_ptr<const Bytes> bytes, int64_t window,
                            const CorpusOptions &options) {
   auto corpus = std::make_shared<Corpus>();
   corpus->bytes = std::move(bytes);
+  if (corpus->bytes->size() == 0)
+    throw Failure(ExitCode::Data,
+                  "data file '" + corpus->bytes->path() + "' is empty");
   if (looksLikeTokens(*corpus->bytes))
-    readTokens(*corpus);
+    takeTokens(*corpus, readTokenFile(corpus->bytes));
+  else if (looksLikeLlmc(*corpus->bytes))
+    takeTokens(*corpus, readLlmcFile(corpus->bytes));
   else
     readPlain(*corpus, options.type);
   corpus->window = window;
@@ -142,7 +181,7 @@ meshc::runtime::openCorpus(std::shared_ptr<const Bytes> bytes, int64_t window,
   if (corpus->count <= window)
     throw Failure(ExitCode::Data,
                   "data file '" + corpus->bytes->path() + "' has " +
-                      std::to_string(corpus->count) + " tokens; a window of " +
+                      counted(corpus->count, "token") + "; a window of " +
                       std::to_string(window) + " and the token after it need " +
                       std::to_string(window + 1) + " at least");
   if (options.withinDocuments)

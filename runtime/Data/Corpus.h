@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ namespace meshc::runtime {
 
 /// How a corpus is read.
 struct CorpusOptions {
-  /// The tokens of a file that is no token file: U8, U16 or I32.
-  FileType type = FileType::U8;
+  /// The tokens of a file without a header, if the user said so: U8, U16 or
+  /// I32. Otherwise they are bytes, and a file whose name ends in that of
+  /// another format must be of that format.
+  std::optional<FileType> type;
   /// Tokens from the start of a window to that of the next; 0: as many as a
   /// window has targets, so that each token is a target once.
   int64_t stride = 1;
@@ -48,6 +51,10 @@ struct Corpus {
   const uint8_t *tokens = nullptr;
   int64_t count = 0;   ///< tokens
   int64_t largest = 0; ///< no token of a token file exceeds it; otherwise 0
+  /// The tokenizer that a token file names, "bytes" for bytes without a header,
+  /// else empty.
+  std::string tokenizer;
+  bool hasHeader = true; ///< which says that the file holds tokens
   /// The ends of the documents, u64. Null: all is one document.
   const uint8_t *documentEnds = nullptr;
   int64_t documents = 1;

@@ -242,7 +242,8 @@ Dataset::Dataset(const MeshcProgram &program,
       (input->type == MESHC_I32 ? tokens : others).push_back(input);
     files.unnamed = others;
     auto bytes = Bytes::open(files.corpus);
-    if (options.type == FileType::U8 && looksLikeArray(*bytes))
+    if (options.type.value_or(FileType::U8) == FileType::U8 &&
+        looksLikeArray(*bytes))
       throw Failure(ExitCode::Usage,
                     "'" + files.corpus +
                         "' is an array file; name its input: '" + option +

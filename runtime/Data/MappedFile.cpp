@@ -7,6 +7,7 @@
 #include "runtime/Data/MappedFile.h"
 
 #include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Counted.h"
 
 #include <atomic>
 #include <cerrno>
@@ -126,7 +127,7 @@ void MappedFile::checkIntact() const {
   if (fstat(descriptor, &status) == 0 &&
       static_cast<size_t>(status.st_size) < length)
     throw failure("became shorter while it was read: it has " +
-                  std::to_string(status.st_size) + " bytes, and had " +
+                  counted(status.st_size, "byte") + ", and had " +
                   std::to_string(length));
   if (region && region->lost)
     throw failure("can no longer be read: the disk failed, or the file was "

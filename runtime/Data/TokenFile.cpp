@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/TokenFile.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Crc32c.h"
 #include "runtime/Base/Failure.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -17,10 +19,28 @@ using namespace meshc::runtime;
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "token files are read as they are");
 
+static constexpr size_t magicBytes = sizeof(tokenFileMagic) - 1;
+
+static bool hasMagic(const Bytes &bytes) {
+  return bytes.size() >= magicBytes &&
+         std::memcmp(bytes.data(), tokenFileMagic, magicBytes) == 0;
+}
+
+/// The checksum of the header with the right magic.
+static uint32_t checksumOf(TokenFileHeader header) {
+  std::memcpy(header.magic, tokenFileMagic, magicBytes);
+  return crc32c(&header, offsetof(TokenFileHeader, checksum));
+}
+
 bool meshc::runtime::looksLikeTokens(const Bytes &bytes) {
-  constexpr size_t length = sizeof(tokenFileMagic) - 1;
-  return bytes.size() >= length &&
-         std::memcmp(bytes.data(), tokenFileMagic, length) == 0;
+  TokenFileHeader header;
+  if (hasMagic(bytes))
+    return true;
+  if (bytes.size() < sizeof(header))
+    return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header.version == tokenFileVersion &&
+         header.checksum == checksumOf(header);
 }
 
 static Failure damage(const Bytes &bytes, const std::string &what) {
@@ -35,11 +55,14 @@ static TokenFileHeader readHeader(const Bytes &bytes) {
   if (bytes.size() < sizeof(header))
     throw damage(bytes, "ends within its header");
   std::memcpy(&header, bytes.data(), sizeof(header));
+  if (!hasMagic(bytes))
+    throw damage(bytes, "has a damaged header: it begins with other bytes than "
+                        "'meshctok'");
   if (header.version != tokenFileVersion)
     throw damage(bytes, "has version " + std::to_string(header.version) +
                             " of the format, and this program reads version " +
                             std::to_string(tokenFileVersion));
-  if (header.checksum != crc32c(&header, offsetof(TokenFileHeader, checksum)))
+  if (header.checksum != checksumOf(header))
     throw damage(bytes, "has a damaged header: its checksum is wrong");
   // No size below overflows: a file has fewer than 2^62 bytes.
   const uint64_t most = uint64_t(1) << 59;
@@ -79,15 +102,18 @@ TokenFile meshc::runtime::readTokenFile(std::shared_ptr<const Bytes> bytes) {
   file.largest = header.largest;
   file.identity.assign(header.identity,
                        strnlen(header.identity, tokenIdentityBytes));
+  if (!std::all_of(file.identity.begin(), file.identity.end(),
+                   [](char letter) { return letter > ' ' && letter < 127; }))
+    throw damage(*bytes, "has an impossible name of a tokenizer in its header");
   file.tokensChecksum = header.tokensChecksum;
   const uint64_t tokenBytes = header.tokens * header.tokenBytes;
   const uint64_t documentsAt =
       sizeof(header) + tokenBytes + paddingAfter(tokenBytes);
   const uint64_t wanted = documentsAt + header.documents * sizeof(uint64_t);
   if (bytes->size() != wanted)
-    throw damage(*bytes, "has " + std::to_string(bytes->size()) +
-                             " bytes; its header says " +
-                             std::to_string(wanted));
+    throw damage(*bytes,
+                 "has " + counted(static_cast<int64_t>(bytes->size()), "byte") +
+                     "; its header says " + std::to_string(wanted));
   file.tokens = bytes->data() + sizeof(header);
   file.documentEnds = bytes->data() + documentsAt;
   file.bytes = std::move(bytes);

@@ -70,7 +70,8 @@ struct TokenFile {
   uint32_t tokensChecksum = 0;
 };
 
-/// Whether the file begins like a token file.
+/// Whether the file begins like a token file, or would if its first 8 bytes
+/// were not damaged: the checksum of its header tells.
 bool looksLikeTokens(const Bytes &bytes);
 
 /// Reads the header of a token file, and its documents. Throws Failure(Data) if

@@ -11,24 +11,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <string_view>
-#include <unistd.h>
 
 using namespace meshc::runtime;
 
-static bool beginsWith(int descriptor, std::string_view wanted) {
-  char bytes[32];
-  return pread(descriptor, bytes, wanted.size(), 0) ==
-             static_cast<ssize_t>(wanted.size()) &&
-         std::memcmp(bytes, wanted.data(), wanted.size()) == 0;
-}
-
 const FileForm meshc::runtime::tokenFileForm = {
     "token file", ExitCode::Checkpoint,
-    [](int descriptor) { return beginsWith(descriptor, tokenFileMagic); }};
+    [](int descriptor) { return hasTextAt(descriptor, 0, tokenFileMagic); }};
 const FileForm meshc::runtime::characterFileForm = {
-    "vocabulary", ExitCode::Checkpoint,
-    [](int descriptor) { return beginsWith(descriptor, "{\"characters\":["); }};
+    "vocabulary", ExitCode::Checkpoint, [](int descriptor) {
+      return hasTextAt(descriptor, 0, "{\"characters\":[");
+    }};
 
 static constexpr size_t bufferBytes = size_t(1) << 16;
 

@@ -63,10 +63,11 @@ TEST(Bytes, refusesWhatFollowsGzip) {
   damaged[0] = 0;
   for (const std::string &rest : {gzip("end").substr(0, 1), damaged}) {
     std::string path = folder.write("more", gzip(longText()) + rest);
-    EXPECT_NE(
-        failureOf(ExitCode::Data, [&] { Bytes::open(path); })
-            .find(std::to_string(rest.size()) + " bytes behind it that are"),
-        std::string::npos);
+    EXPECT_NE(failureOf(ExitCode::Data, [&] { Bytes::open(path); })
+                  .find(std::to_string(rest.size()) +
+                        (rest.size() == 1 ? " byte" : " bytes") +
+                        " behind it that are"),
+              std::string::npos);
   }
 }
 
@@ -110,7 +111,9 @@ TEST(Bytes, aFileThatBecomesShorterIsAnError) {
     EXPECT_NE(message.find("'" + path +
                            "' became shorter while it was read: "
                            "it has " +
-                           std::to_string(left) + " bytes, and had 100000"),
+                           std::to_string(left) +
+                           (left == 1 ? " byte" : " bytes") +
+                           ", and had 100000"),
               std::string::npos)
         << message;
     // Extended again, but the bytes were missing when they were read.

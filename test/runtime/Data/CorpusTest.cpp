@@ -109,7 +109,7 @@ TEST(TokenFile, FindsEveryDamage) {
   open(whole);
   for (size_t i = 0; i < whole.size(); ++i) {
     if (i < 8 || (i >= 128 + 10 && i < 128 + 16))
-      continue; // the magic, and alignment
+      continue; // the magic has a test of its own; alignment
     std::string damaged = whole;
     damaged[i] ^= 4;
     EXPECT_NE(
@@ -122,6 +122,122 @@ TEST(TokenFile, FindsEveryDamage) {
   EXPECT_NE(failureOf(ExitCode::Data, [&] { open(whole + "x"); })
                 .find("has 161 bytes; its header says 160"),
             std::string::npos);
+}
+
+/// A flipped bit of the magic does not make a token file a corpus of bytes.
+TEST(TokenFile, isOneWithoutItsMagic) {
+  Folder folder;
+  std::string whole =
+      contentOf(writeTokens(folder, FileType::U16, {{1, 2}, {3, 4, 5}}));
+  for (size_t i = 0; i < 8; ++i) {
+    std::string damaged = whole;
+    damaged[i] ^= 1;
+    const std::string path = folder.write("damaged", damaged);
+    for (std::optional<FileType> type :
+         {std::optional<FileType>(), std::optional(FileType::U16)})
+      EXPECT_EQ(failureOf(ExitCode::Data,
+                          [&] { openCorpus(Bytes::open(path), 2, {type}); }),
+                "token file '" + path +
+                    "' has a damaged header: it begins with other bytes than "
+                    "'meshctok'; write it again with 'meshc-tokens encode'");
+  }
+}
+
+/// A file of llm.c: 256 numbers, of which the first three count, and tokens.
+std::string llmc(int32_t magic, int32_t version, int32_t count,
+                 const std::string &tokens) {
+  std::vector<int32_t> header(256);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = count;
+  return bytesOf(header) + tokens;
+}
+
+TEST(Corpus, readsFilesOfLlmc) {
+  Folder folder;
+  const std::string narrow = bytesOf<uint16_t>({10, 300, 50256, 7}),
+                    wide = bytesOf<int32_t>({10, 300, 128000, 7});
+  for (std::optional<FileType> type :
+       {std::optional<FileType>(), std::optional(FileType::U16)}) {
+    auto corpus = openCorpus(
+        Bytes::open(folder.write("a.bin", llmc(20240520, 1, 4, narrow))), 2,
+        {type});
+    EXPECT_EQ(corpus->type, FileType::U16);
+    EXPECT_EQ(corpus->count, 4);
+    EXPECT_EQ(std::memcmp(corpus->tokens, narrow.data(), narrow.size()), 0);
+    corpus = openCorpus(
+        Bytes::open(folder.write("b.bin", gzip(llmc(20240801, 7, 4, wide)))), 2,
+        {type});
+    EXPECT_EQ(corpus->type, FileType::I32);
+    EXPECT_EQ(corpus->count, 4);
+    EXPECT_EQ(std::memcmp(corpus->tokens, wide.data(), wide.size()), 0);
+  }
+}
+
+TEST(Corpus, refusesDamagedFilesOfLlmc) {
+  Folder folder;
+  const std::string narrow = bytesOf<uint16_t>({10, 300, 50256, 7});
+  auto refused = [&](const std::string &content, const std::string &why) {
+    const std::string path = folder.write("f.bin", content);
+    EXPECT_EQ(
+        failureOf(ExitCode::Data,
+                  [&] { openCorpus(Bytes::open(path), 2, {FileType::U16}); }),
+        "token file '" + path + "' of llm.c " + why);
+  };
+  refused(llmc(20240520, 2, 4, narrow),
+          "has version 2; expected version 1 behind the magic number 20240520");
+  refused(llmc(20240801, 1, 2, narrow),
+          "has version 1; expected version 7 behind the magic number 20240801");
+  refused(llmc(20240520, 1, 5, narrow),
+          "has 8 bytes behind its header, which says 5 tokens of 2 bytes; "
+          "fetch it again");
+  refused(llmc(20240520, 1, -4, narrow),
+          "has 8 bytes behind its header, which says -4 tokens of 2 bytes; "
+          "fetch it again");
+  refused(llmc(20240801, 7, 4, narrow),
+          "has 8 bytes behind its header, which says 4 tokens of 4 bytes; "
+          "fetch it again");
+  refused(llmc(20240520, 1, 4, narrow).substr(0, 1023),
+          "ends within its header of 1024 bytes; fetch it again");
+  refused(llmc(20240520 ^ 64, 1, 4, narrow),
+          "begins with the number 20240584, and the rest of its header is that "
+          "of a token file; expected 20240520 or 20240801; fetch it again");
+  refused(llmc(20240522, 1, 4, narrow),
+          "has the magic number 20240522 of questions with several answers; "
+          "expected 20240520 or 20240801, for tokens of u16 or u32");
+}
+
+/// What would be read as bytes, and has the name of another format.
+TEST(Corpus, namesPromiseFormats) {
+  Folder folder;
+  auto refused = [&](const std::string &name, const std::string &content,
+                     const std::string &why) {
+    const std::string path = folder.write(name, content);
+    EXPECT_EQ(failureOf(ExitCode::Data,
+                        [&] { openCorpus(Bytes::open(path), 2, {}); }),
+              "data file '" + path + "' is " + why);
+    EXPECT_EQ(
+        openCorpus(Bytes::open(path), 2, {FileType::U8})->count,
+        static_cast<int64_t>(
+            openCorpus(Bytes::open(path), 2, {FileType::U8})->bytes->size()));
+  };
+  const std::string orType =
+      ", or give '--token-type' if it holds tokens without a header";
+  const std::string tokens =
+      "no token file: it does not begin with 'meshctok'; write it again with "
+      "'meshc-tokens encode'";
+  refused("a.tokens", "some text", tokens + orType);
+  refused("a.tokens.gz", gzip("some text"), tokens + orType);
+  refused("a.gz", "some text",
+          "no gzip file: it does not begin with 1f 8b; fetch it again" +
+              orType);
+  refused("a.npy", "some text",
+          "no NPY file: it does not begin with 93 4e 55 4d; fetch it again" +
+              orType);
+  const std::string empty = folder.write("empty", "");
+  EXPECT_EQ(
+      failureOf(ExitCode::Data, [&] { openCorpus(Bytes::open(empty), 2, {}); }),
+      "data file '" + empty + "' is empty");
 }
 
 /// The rows of an input for the examples from `first` on.
