@@ -7,12 +7,13 @@
 #include "runtime/Checkpoint/AtomicFile.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/FollowLinks.h"
+#include "runtime/Checkpoint/ExportWeights.h"
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Comm/Pulse.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -21,28 +22,77 @@
 
 using namespace meshc::runtime;
 
+bool meshc::runtime::hasTextAt(int descriptor, off_t at,
+                               std::string_view text) {
+  std::string found(text.size(), '\0');
+  return pread(descriptor, found.data(), found.size(), at) ==
+             static_cast<ssize_t>(text.size()) &&
+         found == text;
+}
+
+bool meshc::runtime::holdsOther(
+    const std::string &path,
+    const std::function<bool(int descriptor)> &begins) {
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)
+    return false; // it does not exist, or opening it for writing says why not
+  struct stat status = {};
+  const bool isOther = fstat(descriptor, &status) == 0 &&
+                       S_ISREG(status.st_mode) && status.st_size > 0 &&
+                       !begins(descriptor);
+  ::close(descriptor);
+  return isOther;
+}
+
+/// A save or an export to the same name was killed.
+static bool isUnfinishedSafetensors(int descriptor) {
+  return beginsAsCheckpoint(descriptor) || beginsAsExport(descriptor);
+}
+
 const FileForm meshc::runtime::checkpointForm = {
-    "checkpoint", ExitCode::Checkpoint, beginsAsCheckpoint};
+    "checkpoint", ExitCode::Checkpoint, isUnfinishedSafetensors};
+const FileForm meshc::runtime::exportForm = {
+    "exported file", ExitCode::Checkpoint, isUnfinishedSafetensors};
 
 std::string meshc::runtime::findTarget(const std::string &path,
                                        const FileForm &form) {
   struct stat status;
-  if (stat(path.c_str(), &status) != 0)
-    return path;
-  if (!S_ISREG(status.st_mode))
-    throw Failure(form.code,
-                  std::string(form.name) + " '" + path +
-                      "' cannot be written: " +
-                      (S_ISDIR(status.st_mode) ? "a folder" : "a device") +
-                      " has that name; give the name of a file");
-  char *real = realpath(path.c_str(), nullptr);
-  std::string target = real ? real : path;
-  std::free(real);
-  return target;
+  const bool exists = stat(path.c_str(), &status) == 0;
+  const char *other = !exists && errno == ELOOP ? "a link that leads to itself"
+                      : !exists || S_ISREG(status.st_mode) ? nullptr
+                      : S_ISDIR(status.st_mode)            ? "a folder"
+                                                           : "a device";
+  if (other)
+    throw Failure(form.code, std::string(form.name) + " '" + path +
+                                 "' cannot be written: " + other +
+                                 " has that name; give the name of a file");
+  return followLinks(path);
 }
 
 std::string meshc::runtime::temporaryPath(const std::string &target) {
   return target + ".meshc-tmp";
+}
+
+/// Flushes the entry of a file in its folder to the disk.
+static void flushFolderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory >= 0) {
+    fsync(directory); // some file systems cannot flush folders
+    ::close(directory);
+  }
+}
+
+void meshc::runtime::removeFile(const std::string &path, const FileForm &form) {
+  const std::string target = findTarget(path, form);
+  if (unlink(target.c_str()) == 0)
+    flushFolderOf(target);
+  else if (errno != ENOENT)
+    throw Failure(form.code, std::string("cannot remove ") + form.name + " '" +
+                                 target + "': " + std::strerror(errno));
 }
 
 AtomicFile::AtomicFile(const std::string &name, const FileForm &form)
@@ -211,12 +261,5 @@ void AtomicFile::commit(int generations) {
     fail("rename", errno);
   ::close(descriptor);
   descriptor = -1;
-  size_t slash = path.rfind('/');
-  std::string folder =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    fsync(directory); // some file systems cannot flush folders
-    ::close(directory);
-  }
+  flushFolderOf(path);
 }

@@ -21,7 +21,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <sys/types.h>
 
 namespace meshc::runtime {
 
@@ -34,17 +37,31 @@ struct FileForm {
   bool (*begins)(int descriptor);
 };
 
-extern const FileForm checkpointForm;
+extern const FileForm checkpointForm, exportForm;
 
-/// Resolves a link to its target, which is replaced in its place. Throws
-/// Failure with the code of `form` if the name belongs to something other than
-/// a file (a folder, a device); these are never replaced.
+/// Whether an open file has `text` at byte `at`.
+bool hasTextAt(int descriptor, off_t at, std::string_view text);
+
+/// Whether the regular file at `path` has content that does not begin as
+/// `begins` demands of an open file.
+bool holdsOther(const std::string &path,
+                const std::function<bool(int descriptor)> &begins);
+
+/// Resolves a link to its target, which is replaced, or created, in its place.
+/// Throws Failure with the code of `form` if the name belongs to something
+/// other than a file (a folder, a device, a link that leads to itself); these
+/// are never replaced.
 std::string findTarget(const std::string &path,
                        const FileForm &form = checkpointForm);
 
 /// The name of the file that is written first, for a path that findTarget has
 /// returned.
 std::string temporaryPath(const std::string &target);
+
+/// Removes the file at `path`, if there is one, so that it stays removed also
+/// if the system crashes. Resolves links as findTarget does. Throws Failure
+/// with the code of `form`.
+void removeFile(const std::string &path, const FileForm &form);
 
 class AtomicFile {
 public:

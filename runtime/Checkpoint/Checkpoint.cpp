@@ -65,6 +65,8 @@ CheckpointWriter::CheckpointWriter(const std::string &path,
                {"meshc.seed", std::to_string(state.seed)},
                {"meshc.position", std::to_string(state.position)},
                {"meshc.skipped", std::to_string(state.skipped)}} {
+  if (!state.tokenizer.empty())
+    metadata["meshc.tokenizer"] = state.tokenizer;
   addBest(metadata, state.best);
   for (const FileTensor &tensor : tensors)
     setChecksum(metadata, tensor.name, 0);
@@ -201,5 +203,6 @@ RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
   if (metadata.has("meshc.skipped")) // not in older files
     state.skipped = metadata.count("meshc.skipped");
   state.best = readBest(metadata);
+  state.tokenizer = metadata.text("meshc.tokenizer");
   return state;
 }

@@ -43,6 +43,8 @@ struct RunState {
   int64_t position = 0; ///< examples taken from the shuffled stream
   int64_t skipped = 0;  ///< steps whose updates were dropped
   BestEvaluation best = {};
+  /// Of the token file that the run read, or "bytes"; empty if it is not known.
+  std::string tokenizer = {};
 };
 
 /// A checkpoint being written. The bytes of gatherState() are written as they

@@ -18,9 +18,7 @@
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
-#include <unistd.h>
 #include <utility>
 
 using namespace meshc::runtime;
@@ -162,34 +160,34 @@ static std::vector<CopyDim> findDims(const ExportedPart &part, int64_t &from,
   return dims;
 }
 
-/// Puts the parts together, and marks in `taken` the elements that they fill.
-static std::vector<char> assemble(const ExportedTensor &exported,
-                                  std::vector<char> &taken) {
+/// Puts the parts together.
+static std::vector<char> assemble(const ExportedTensor &exported) {
   const int64_t bytes = bytesOfDtype(exported.tensor.dtype);
   std::vector<char> content(static_cast<size_t>(exported.tensor.bytes()));
-  taken.assign(content.size() / static_cast<size_t>(bytes), 0);
-  const char mark = 1;
   for (const ExportedPart &part : exported.parts) {
     int64_t from = 0, to = 0;
-    std::vector<CopyDim> dims = findDims(part, from, to);
+    const std::vector<CopyDim> dims = findDims(part, from, to);
     copyStrided(dims, bytes, part.from->data + from * bytes,
                 content.data() + to * bytes);
-    for (CopyDim &dim : dims)
-      dim.sourceStride = 0;
-    copyStrided(dims, 1, &mark, taken.data() + to);
   }
   return content;
 }
 
 /// Each element must come from exactly one parameter.
-static void checkFilled(const ExportedTensor &exported,
-                        const std::vector<char> &taken) {
+static void checkFilled(const ExportedTensor &exported) {
   int64_t given = 0;
+  std::vector<char> taken(static_cast<size_t>(
+      exported.tensor.bytes() / bytesOfDtype(exported.tensor.dtype)));
+  const char mark = 1;
   for (const ExportedPart &part : exported.parts) {
     int64_t from = 0, to = 0, count = 1;
-    for (const CopyDim &dim : findDims(part, from, to))
+    std::vector<CopyDim> dims = findDims(part, from, to);
+    for (CopyDim &dim : dims) {
       count *= dim.size;
+      dim.sourceStride = 0;
+    }
     given += count;
+    copyStrided(dims, 1, &mark, taken.data() + to);
   }
   const auto elements = static_cast<int64_t>(taken.size());
   const int64_t filled = std::count(taken.begin(), taken.end(), 1);
@@ -211,24 +209,26 @@ static void writeFile(const std::string &path, const ExportedTensor *begin,
   std::vector<FileTensor> tensors;
   for (const ExportedTensor *exported = begin; exported != end; ++exported)
     tensors.push_back(exported->tensor);
-  AtomicFile file(path);
+  AtomicFile file(path, exportForm);
   // What Hugging Face's tools expect of a file that they load.
   const std::string header = writeHeader(tensors, {{"format", "pt"}});
   file.write(header.data(), header.size());
-  std::vector<char> taken;
   for (const ExportedTensor *exported = begin; exported != end; ++exported) {
-    std::vector<char> content = assemble(*exported, taken);
-    checkFilled(*exported, taken);
+    const std::vector<char> content = assemble(*exported);
     file.write(content.data(), content.size());
   }
   file.commit();
 }
 
-static bool beginsIndex(int descriptor) {
-  char first = 0;
-  return pread(descriptor, &first, 1, 0) == 1 && first == '{';
+bool meshc::runtime::beginsAsExport(int descriptor) {
+  return hasTextAt(descriptor, 8, R"({"__metadata__":{"format":"pt"})");
 }
-static const FileForm indexForm = {"index", ExitCode::Checkpoint, beginsIndex};
+
+static bool beginsAsIndex(int descriptor) {
+  return hasTextAt(descriptor, 0, "{");
+}
+static const FileForm indexForm = {"index", ExitCode::Checkpoint,
+                                   beginsAsIndex};
 
 static const std::string shardEnd = ".safetensors";
 
@@ -260,15 +260,18 @@ findEarlier(const std::string &path, const std::set<std::string> &written) {
   std::set<std::string> found;
   std::error_code error;
   for (const std::string &file : {path, indexPath(path)})
-    if (fs::is_regular_file(file, error))
-      found.insert(file);
+    for (const std::string &name : {file, temporaryPath(file)})
+      if (fs::is_regular_file(name, error))
+        found.insert(name);
   const std::string stem = stemOf(path).substr(folder.size());
-  static const std::regex numbers("-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
+  std::string problem;
+  static const NamePattern numbers(
+      R"(-[0-9]{5,}-of-[0-9]{5,}\.safetensors(\.meshc-tmp)?)", problem);
   fs::directory_iterator entries(folder.empty() ? "." : folder, error), none;
   for (; !error && entries != none; entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     if (name.compare(0, stem.size(), stem) == 0 &&
-        std::regex_match(name.substr(stem.size()), numbers))
+        numbers.matches(name.substr(stem.size())))
       found.insert(folder + name);
   }
   std::vector<std::string> earlier;
@@ -277,12 +280,11 @@ findEarlier(const std::string &path, const std::set<std::string> &written) {
   return earlier;
 }
 
-/// Returns the paths of the files.
-static std::set<std::string>
-writeShards(const std::string &path, const std::vector<ExportedTensor> &tensors,
-            int64_t shardBytes) {
+/// The tensors at which files begin, and the number of tensors.
+static std::vector<size_t>
+divideTensors(const std::vector<ExportedTensor> &tensors, int64_t shardBytes) {
   std::vector<size_t> begins{0};
-  int64_t bytes = 0, total = 0;
+  int64_t bytes = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const int64_t more = tensors[i].tensor.bytes();
     if (bytes > 0 && bytes + more > shardBytes) {
@@ -290,44 +292,80 @@ writeShards(const std::string &path, const std::vector<ExportedTensor> &tensors,
       bytes = 0;
     }
     bytes += more;
-    total += more;
   }
-  nlohmann::json index;
-  index["metadata"]["total_size"] = total;
   begins.push_back(tensors.size());
-  std::set<std::string> written;
+  return begins;
+}
+
+/// Writes the files that begin at these tensors, and their index. An index of
+/// before goes first: it must not list files of two exports, should this one
+/// end early.
+static void writeShards(const std::string &path,
+                        const std::vector<ExportedTensor> &tensors,
+                        const std::vector<size_t> &begins) {
+  removeFile(indexPath(path), indexForm);
+  nlohmann::json index;
+  int64_t total = 0;
   for (size_t i = 0; i + 1 < begins.size(); ++i) {
     const std::string shard = shardPath(path, i + 1, begins.size() - 1);
     writeFile(shard, tensors.data() + begins[i],
               tensors.data() + begins[i + 1]);
-    written.insert(shard);
-    for (size_t j = begins[i]; j < begins[i + 1]; ++j)
+    for (size_t j = begins[i]; j < begins[i + 1]; ++j) {
+      total += tensors[j].tensor.bytes();
       index["weight_map"][tensors[j].tensor.name] =
           shard.substr(shard.rfind('/') + 1);
+    }
   }
+  index["metadata"]["total_size"] = total;
   const std::string text = index.dump(2) + "\n";
   AtomicFile file(indexPath(path), indexForm);
   file.write(text.data(), text.size());
   file.commit();
-  written.insert(indexPath(path));
-  return written;
+}
+
+/// Refuses to replace a file that holds something else than an export.
+static void checkReplaced(const std::string &path, bool (*begins)(int)) {
+  if (holdsOther(path, begins))
+    throw Failure(ExitCode::Usage,
+                  "'" + path +
+                      "' exists and is no file that 'export' wrote; give "
+                      "another name as '--to', or '--overwrite'");
 }
 
 std::vector<std::string> meshc::runtime::exportWeights(
     const WeightFiles &files, const MeshcProgram &program, const NameMap *map,
-    const std::string &path, int64_t shardBytes, ParameterValues values) {
+    const ExportTarget &target, ParameterValues values) {
   files.verifyMetadata();
   const StoredParameters stored(files, program, values);
   const std::vector<ParameterSource> sources = findSources(program, map);
   const std::vector<ExportedTensor> tensors =
       listTensors(files, stored, sources);
   checkComplete(files, stored, sources, program);
+  for (const ExportedTensor &tensor : tensors)
+    checkFilled(tensor);
   files.checkIntact();
+  const std::string &path = target.path;
+  const bool isSharded = target.shardBytes > 0;
+  std::vector<size_t> begins;
   std::set<std::string> written{path};
-  if (shardBytes > 0)
-    written = writeShards(path, tensors, shardBytes);
+  if (isSharded) {
+    begins = divideTensors(tensors, target.shardBytes);
+    written.clear();
+    for (size_t i = 1; i < begins.size(); ++i)
+      written.insert(shardPath(path, i, begins.size() - 1));
+  }
+  if (!target.overwrite) {
+    for (const std::string &file : written)
+      checkReplaced(file, beginsAsExport);
+    if (isSharded)
+      checkReplaced(indexPath(path), beginsAsIndex);
+  }
+  if (isSharded)
+    writeShards(path, tensors, begins);
   else
     writeFile(path, tensors.data(), tensors.data() + tensors.size());
   files.checkIntact();
+  if (isSharded)
+    written.insert(indexPath(path));
   return findEarlier(path, written);
 }

@@ -7,6 +7,8 @@
 #include "runtime/Checkpoint/Generations.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/FollowLinks.h"
+#include "runtime/Checkpoint/AtomicFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,9 +27,7 @@ using namespace meshc::runtime;
 static const char beginning[] = "{\"__metadata__\":{\"meshc.";
 
 bool meshc::runtime::beginsAsCheckpoint(int descriptor) {
-  char bytes[8 + sizeof(beginning) - 1];
-  return pread(descriptor, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
-         std::memcmp(bytes + 8, beginning, sizeof(beginning) - 1) == 0;
+  return hasTextAt(descriptor, 8, beginning);
 }
 
 static std::string numbered(const std::string &path, int number) {
@@ -111,14 +111,6 @@ static int numberOf(const char *text) {
       std::strspn(text, "0123456789") != std::strlen(text))
     return 0;
   return std::atoi(text);
-}
-
-/// `name`, or the target if it is a link.
-static std::string followLinks(const std::string &name) {
-  char *real = realpath(name.c_str(), nullptr);
-  std::string path = real ? real : name;
-  std::free(real);
-  return path;
 }
 
 std::string meshc::runtime::generationPath(const std::string &path,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/NameMap.h"
 
+#include "runtime/Base/Abridged.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Data/MappedFile.h"
 
@@ -40,8 +41,9 @@ private:
   std::string takeDim();
   bool isAtDigit() const { return std::isdigit(next()) != 0; }
   int64_t takeWhole();
-  std::regex takeExpression(const std::string &wanted);
+  NamePattern takeExpression(const std::string &wanted);
 
+  void beginLine(const std::string &content, int number);
   void parseRule();
   void parseTensor(MapRule &rule);
   NamePart takePlaceholder(const MapRule &rule, const std::string &word,
@@ -122,15 +124,15 @@ int64_t MapParser::takeWhole() {
   return value;
 }
 
-std::regex MapParser::takeExpression(const std::string &wanted) {
+NamePattern MapParser::takeExpression(const std::string &wanted) {
   skipSpaces();
   size_t begin = at;
-  std::string word = takeWord(wanted);
-  try {
-    return std::regex(word);
-  } catch (const std::regex_error &error) {
-    fail(begin, "'" + word + "' is not a regular expression: " + error.what());
-  }
+  std::string word = takeWord(wanted), problem;
+  NamePattern expression(word, problem);
+  if (!problem.empty())
+    fail(begin,
+         "'" + abridged(word) + "' is not a regular expression: " + problem);
+  return expression;
 }
 
 /// `{layers}`, `{$1}`, `{2*layers+1}`: the characters of `word` from `begin`
@@ -148,8 +150,9 @@ NamePart MapParser::takePlaceholder(const MapRule &rule,
   if (skip('$')) {
     size_t number = at;
     int64_t group = takeWhole();
-    if (group < 1 || group > static_cast<int64_t>(rule.parameters.mark_count()))
-      fail(number, "'" + rule.text + "' has no group " + std::to_string(group));
+    if (group < 1 || group > rule.parameters.groups())
+      fail(number, "'" + abridged(rule.text) + "' has no group " +
+                       std::to_string(group));
     part.group = static_cast<int>(group);
   } else {
     part.dim = takeDim();
@@ -162,7 +165,7 @@ NamePart MapParser::takePlaceholder(const MapRule &rule,
     part.isNumber = true;
   }
   if (next() != '}')
-    fail(at, "expected '}' in the name '" + word + "'");
+    fail(at, "expected '}' in the name '" + abridged(word) + "'");
   ++at;
   return part;
 }
@@ -238,7 +241,7 @@ void MapParser::parseRule() {
   rule.parameters = takeExpression("a regular expression of parameters");
   rule.text = text.substr(0, at);
   rule.text.erase(0, rule.text.find_first_not_of(" \t"));
-  expect('=', "behind the parameters '" + rule.text + "'");
+  expect('=', "behind the parameters '" + abridged(rule.text) + "'");
   parseTensor(rule);
   if (!rule.constant && skip('[')) {
     rule.hasAxes = true;
@@ -252,11 +255,13 @@ void MapParser::parseRule() {
   }
   skipSpaces();
   if (!isAtEnd())
-    fail(at, "expected the end of the line, found '" + text.substr(at) + "'");
+    fail(at, "expected the end of the line, found '" +
+                 abridged(text.substr(at)) + "'");
   map.parameterRules.push_back(std::move(rule));
 }
 
-void MapParser::parseLine(const std::string &content, int number) {
+/// Sets `text` to a line without its comment and the spaces at its end.
+void MapParser::beginLine(const std::string &content, int number) {
   // A comment is a line, or follows a space.
   size_t end = 0;
   while (end < content.size() &&
@@ -268,6 +273,16 @@ void MapParser::parseLine(const std::string &content, int number) {
     text.pop_back();
   line = number;
   at = 0;
+  const auto control = std::find_if(text.begin(), text.end(), [](char letter) {
+    return isControl(letter) && letter != '\t';
+  });
+  if (control != text.end())
+    fail(static_cast<size_t>(control - text.begin()),
+         "found a control character; expected text");
+}
+
+void MapParser::parseLine(const std::string &content, int number) {
+  beginLine(content, number);
   skipSpaces();
   if (isAtEnd())
     return;
@@ -287,7 +302,8 @@ void MapParser::parseLine(const std::string &content, int number) {
   }
   skipSpaces();
   if (!isAtEnd())
-    fail(at, "expected the end of the line, found '" + text.substr(at) + "'");
+    fail(at, "expected the end of the line, found '" +
+                 abridged(text.substr(at)) + "'");
 }
 
 NameMap::NameMap(const std::string &path) : name(path) {
@@ -303,8 +319,8 @@ NameMap::NameMap(const std::string &path) : name(path) {
 
 bool NameMap::matchesIgnored(const std::string &tensor) const {
   return std::any_of(ignored.begin(), ignored.end(),
-                     [&](const std::regex &expression) {
-                       return std::regex_match(tensor, expression);
+                     [&](const NamePattern &expression) {
+                       return expression.matches(tensor);
                      });
 }
 

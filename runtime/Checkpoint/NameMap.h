@@ -16,7 +16,7 @@
 ///   optional prefix TEXT           which tensors of the file may begin with,
 ///                                  whatever line names them
 ///
-/// PARAMETERS and TENSORS are regular expressions (ECMAScript) of whole names.
+/// PARAMETERS and TENSORS are regular expressions of whole names (NamePattern).
 /// In TENSOR, `{layers}` is the index along the parameter's dim `layers`, and
 /// `{$1}` the text that the expression's first group matched; with a factor or
 /// a summand, as `{2*layers+1}` and `{$1-1}`, also a group is a number, and 1
@@ -30,9 +30,10 @@
 #ifndef MESHC_RUNTIME_CHECKPOINT_NAMEMAP_H
 #define MESHC_RUNTIME_CHECKPOINT_NAMEMAP_H
 
+#include "runtime/Checkpoint/NamePattern.h"
+
 #include <cstdint>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,7 @@ struct NamePart {
 struct MapRule {
   int line = 0;
   std::string text; ///< of the expression
-  std::regex parameters;
+  NamePattern parameters;
   std::optional<double> constant;
   std::vector<NamePart> tensor;
   bool hasAxes = false;
@@ -92,7 +93,7 @@ private:
 
   std::string name;
   std::vector<MapRule> parameterRules;
-  std::vector<std::regex> ignored;
+  std::vector<NamePattern> ignored;
   std::vector<std::string> optionalPrefixes;
 };
 

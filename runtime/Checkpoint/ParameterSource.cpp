@@ -10,6 +10,7 @@
 #include "runtime/Base/TensorBlock.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace meshc::runtime;
 
@@ -29,12 +30,10 @@ ParameterSource::ParameterSource(const MeshcTensor &parameter,
 
 ParameterSource::ParameterSource(const MeshcTensor &parameter,
                                  const NameMap &map, const MapRule &rule,
-                                 const std::smatch &match)
-    : tensor(&parameter), map(&map), rule(&rule), value(rule.constant),
-      isPlaced(parameter.rank), isIndex(parameter.rank), steps(parameter.rank),
-      origin(map.place(rule.line, rule.tensorColumn)) {
-  for (const auto &group : match)
-    groups.push_back(group.str());
+                                 std::vector<std::string> matched)
+    : tensor(&parameter), map(&map), rule(&rule), groups(std::move(matched)),
+      value(rule.constant), isPlaced(parameter.rank), isIndex(parameter.rank),
+      steps(parameter.rank), origin(map.place(rule.line, rule.tensorColumn)) {
   if (value)
     return;
   for (const NamePart &part : rule.tensor)
@@ -171,10 +170,10 @@ static ParameterSource findSource(const MeshcTensor &parameter,
                                   const NameMap &map) {
   const std::string name = parameter.name;
   const MapRule *found = nullptr;
-  std::smatch groups;
+  std::vector<std::string> groups;
   for (const MapRule &rule : map.rules()) {
-    std::smatch match;
-    if (!std::regex_match(name, match, rule.parameters))
+    std::optional<std::vector<std::string>> match = rule.parameters.match(name);
+    if (!match)
       continue;
     if (found)
       throw Failure(ExitCode::Checkpoint,
@@ -183,13 +182,13 @@ static ParameterSource findSource(const MeshcTensor &parameter,
                         std::to_string(found->line) +
                         "; expected one line for each parameter");
     found = &rule;
-    groups = match;
+    groups = std::move(*match);
   }
   if (!found)
     throw Failure(ExitCode::Checkpoint, "no line of name map '" + map.path() +
                                             "' matches parameter '" + name +
                                             "' " + describeDims(parameter));
-  return ParameterSource(parameter, map, *found, groups);
+  return ParameterSource(parameter, map, *found, std::move(groups));
 }
 
 std::vector<ParameterSource>

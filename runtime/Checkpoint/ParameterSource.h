@@ -36,7 +36,7 @@ public:
   /// Throws Failure(Checkpoint), which names the line and the column, if the
   /// line does not fit the parameter's dims.
   ParameterSource(const MeshcTensor &parameter, const NameMap &map,
-                  const MapRule &rule, const std::smatch &groups);
+                  const MapRule &rule, std::vector<std::string> groups);
 
   /// The same source for another tensor of the same dims.
   ParameterSource of(const MeshcTensor &other) const {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Safetensors.h"
 
+#include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/Float16.h"
 
@@ -54,13 +55,16 @@ SafetensorsFile::SafetensorsFile(const std::string &path)
   if (file.size() >= 8)
     for (int i = 0; i < 8; ++i)
       length |= uint64_t(file.data()[i]) << (8 * i);
+  if (file.size() == 0)
+    throw fileFailure(path, "is empty");
   // The format limits headers to 100 MB.
   if (file.size() < 10 || length > 100'000'000 || bytes[8] != '{')
     throw fileFailure(path, "is not a safetensors file");
   if (length > file.size() - 8)
-    throw fileFailure(
-        path, "ends within its header: " + std::to_string(file.size()) +
-                  " bytes, expected more than " + std::to_string(length + 8));
+    throw fileFailure(path,
+                      "ends within its header: " +
+                          counted(static_cast<int64_t>(file.size()), "byte") +
+                          ", expected more than " + std::to_string(length + 8));
   content = bytes + 8 + length;
   std::string text(bytes + 8, length);
   file.checkIntact();
@@ -97,8 +101,8 @@ void SafetensorsFile::checkTiling(int64_t contentBytes) const {
     at = tensor->endByte;
   }
   if (at != contentBytes)
-    throw fileFailure(path(), "has " + std::to_string(contentBytes - at) +
-                                  " bytes after its last tensor");
+    throw fileFailure(path(), "has " + counted(contentBytes - at, "byte") +
+                                  " after its last tensor");
 }
 
 const FileTensor *SafetensorsFile::find(const std::string &tensor) const {

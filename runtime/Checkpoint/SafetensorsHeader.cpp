@@ -6,11 +6,26 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/SafetensorsHeader.h"
 
+#include "runtime/Base/Abridged.h"
+#include "runtime/Base/Counted.h"
+#include "runtime/Base/Failure.h"
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 using namespace meshc::runtime;
 using Json = nlohmann::json;
+
+std::string meshc::runtime::describeBadName(const std::string &name) {
+  if (std::any_of(name.begin(), name.end(), isControl))
+    return "the name of tensor '" + abridged(name) + "' has control characters";
+  if (name.size() <= mostTensorNameBytes)
+    return "";
+  return "the name of tensor '" + abridged(name) + "' has " +
+         std::to_string(name.size()) + " bytes; expected at most " +
+         std::to_string(mostTensorNameBytes);
+}
 
 namespace {
 
@@ -42,7 +57,7 @@ public:
                   value <= INT64_MAX ? static_cast<int64_t>(value) : -1);
   }
   bool number_float(number_float_t, const string_t &text) override {
-    return number(text, -1);
+    return number(abridged(text), -1);
   }
   bool string(string_t &text) override;
   bool binary(binary_t &) override { return other("binary data"); }
@@ -104,8 +119,8 @@ bool HeaderReader::other(const std::string &what) {
     return true;
   switch (place) {
   case Place::Metadata:
-    return fail("has a damaged header: metadata '" + field + "' is " + what +
-                "; expected a string");
+    return fail("has a damaged header: metadata '" + abridged(field) + "' is " +
+                what + "; expected a string");
   case Place::Tensor:
   case Place::List:
     return failAtTensor("has " + what + " as its " + field);
@@ -127,7 +142,7 @@ bool HeaderReader::string(string_t &text) {
     tensor.dtype = text;
     return true;
   }
-  return other("the string '" + text + "'");
+  return other("the string '" + abridged(text) + "'");
 }
 
 bool HeaderReader::start_object(std::size_t) {
@@ -150,6 +165,9 @@ bool HeaderReader::key(string_t &name) {
     return true;
   if (place == Place::Tensor)
     return keyOfTensor(name);
+  if (std::string problem = describeBadName(name);
+      place == Place::Top && !problem.empty())
+    return fail("has a damaged header: " + problem);
   bool isNew = true;
   if (place == Place::Metadata) {
     field = name;
@@ -162,8 +180,8 @@ bool HeaderReader::key(string_t &name) {
     isNew = name == "__metadata__" ? !std::exchange(hasMetadata, true)
                                    : !header.tensors.count(name);
   }
-  return isNew ||
-         fail("has a damaged header: the name '" + name + "' is there twice");
+  return isNew || fail("has a damaged header: the name '" + abridged(name) +
+                       "' is there twice");
 }
 
 bool HeaderReader::keyOfTensor(const std::string &name) {
@@ -205,7 +223,7 @@ bool HeaderReader::endTensor() {
     fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
   if (!fits || (each && tensor.bytes() != bytes))
     return failAtTensor("is " + tensor.describe() + " in " +
-                        std::to_string(tensor.bytes()) + " bytes");
+                        counted(tensor.bytes(), "byte"));
   header.tensors.emplace(tensor.name, std::move(tensor));
   return true;
 }
@@ -232,7 +250,7 @@ bool HeaderReader::end_array() {
 }
 
 std::string FileTensor::describe() const {
-  std::string text = dtype + " [";
+  std::string text = abridged(dtype) + " [";
   for (size_t i = 0; i < shape.size(); ++i)
     text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + "]";
@@ -247,8 +265,16 @@ int64_t meshc::runtime::bytesOfDtype(const std::string &dtype) {
 
 std::string meshc::runtime::parseHeader(const std::string &text,
                                         SafetensorsHeader &header) {
+  // The parser would take a NUL for the end.
+  if (const size_t nul = text.find('\0'); nul != std::string::npos)
+    return "has a damaged header: a NUL at its byte " + std::to_string(nul) +
+           "; expected spaces alone behind its JSON text";
   HeaderReader reader(header);
   Json::sax_parse(text, &reader);
+  const size_t last = text.find_last_not_of(' ');
+  if (reader.error.empty() && text[last] != '}')
+    return "has a damaged header: its byte " + std::to_string(last) +
+           " is neither JSON text nor a space";
   return reader.error;
 }
 
@@ -259,6 +285,8 @@ std::string meshc::runtime::writeHeader(const std::vector<FileTensor> &tensors,
   std::string text = "{\"__metadata__\":" + Json(metadata).dump();
   int64_t at = 0;
   for (const FileTensor &tensor : tensors) {
+    if (std::string problem = describeBadName(tensor.name); !problem.empty())
+      throw Failure(ExitCode::Checkpoint, problem);
     int64_t bytes = bytesOfDtype(tensor.dtype);
     for (int64_t size : tensor.shape)
       bytes *= size;

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/WeightFiles.h"
 
+#include "runtime/Base/Abridged.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/JsonText.h"
 #include "runtime/Checkpoint/Checksums.h"
 #include "runtime/Checkpoint/Llama2c.h"
 
+#include <climits>
 #include <nlohmann/json.hpp>
 
 using namespace meshc::runtime;
@@ -50,7 +53,8 @@ void WeightFiles::add(const SafetensorsFile &file) {
 static void checkFormat(const MappedFile &file) {
   if (file.size() > 8 && file.data()[8] == '{')
     return;
-  std::string problem = describeLlama2cDamage(file);
+  std::string problem =
+      file.size() == 0 ? "is empty" : describeLlama2cDamage(file);
   if (problem.empty())
     problem = "has none of the formats that are read: safetensors, an index of "
               "such files (.json), and llama2.c's (.bin, version 0)";
@@ -84,19 +88,26 @@ static std::map<std::string, std::string> readIndex(const std::string &path) {
   auto fail = [&](const std::string &what) {
     return Failure(ExitCode::Checkpoint, "index '" + path + "' " + what);
   };
-  Json index = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (index.is_discarded())
-    throw fail("is not JSON");
+  std::string damage;
+  const Json index = parseJson(text.data(), text.size(), damage);
+  if (!damage.empty())
+    throw fail(damage);
   if (!index.is_object() || !index.contains("weight_map") ||
       !index["weight_map"].is_object())
     throw fail("has no object 'weight_map', which maps tensors to files");
   std::map<std::string, std::string> shards;
   for (const auto &[tensor, shard] : index["weight_map"].items()) {
-    if (!shard.is_string() || shard.get<std::string>().empty() ||
-        shard.get<std::string>().find('/') != std::string::npos)
-      throw fail("maps tensor '" + tensor + "' to " + shard.dump() +
+    if (std::string problem = describeBadName(tensor); !problem.empty())
+      throw fail("is damaged: " + problem);
+    if (!shard.is_string())
+      throw fail("maps tensor '" + tensor + "' to " + shard.type_name() +
                  "; expected the name of a file in the same folder");
-    shards[tensor] = shard.get<std::string>();
+    const std::string file = shard.get<std::string>();
+    if (file.empty() || file.size() > NAME_MAX ||
+        file.find_first_of(std::string("/\0", 2)) != std::string::npos)
+      throw fail("maps tensor '" + tensor + "' to '" + abridged(file) +
+                 "'; expected the name of a file in the same folder");
+    shards[tensor] = file;
   }
   return shards;
 }

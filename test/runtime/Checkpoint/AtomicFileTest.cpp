@@ -118,6 +118,33 @@ TEST(AtomicFile, writesThroughLinks) {
   EXPECT_GT(readlink(link.c_str(), target, sizeof(target)), 0);
 }
 
+/// A link, or a chain of them, whose target does not exist yet.
+TEST(AtomicFile, createsTheTargetsOfLinks) {
+  Folder folder;
+  const std::string link = folder.file("link"), other = folder.file("other"),
+                    loop = folder.file("loop");
+  ASSERT_EQ(mkdir(folder.file("disk").c_str(), 0700), 0);
+  ASSERT_EQ(symlink("other", link.c_str()), 0);
+  ASSERT_EQ(symlink("disk/../disk/new", other.c_str()), 0);
+  {
+    AtomicFile file(link);
+    file.write("new", 3);
+    EXPECT_EQ(access(folder.file("disk/new.meshc-tmp").c_str(), F_OK), 0);
+    file.commit();
+  }
+  EXPECT_EQ(contentOf(folder.file("disk/new")), "new");
+  struct stat status;
+  ASSERT_EQ(lstat(link.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISLNK(status.st_mode));
+  ASSERT_EQ(lstat(other.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISLNK(status.st_mode));
+  ASSERT_EQ(symlink("loop", loop.c_str()), 0);
+  EXPECT_EQ(failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(loop); }),
+            "checkpoint '" + loop +
+                "' cannot be written: a link that leads to itself has that "
+                "name; give the name of a file");
+}
+
 /// Runs `action` in a separate process; returns its status.
 template <typename Action> static int inProcess(Action action) {
   pid_t child = fork();

@@ -204,6 +204,37 @@ TEST(NameMap, IgnoredTensorsMayHaveAPrefix) {
     EXPECT_FALSE(map.isIgnored(tensor)) << tensor;
 }
 
+/// Whatever the expression and the name, matching takes time linear in the name
+/// and no deep recursion.
+TEST(NameMap, anyExpressionAndAnyNameEnd) {
+  Folder folder;
+  NameMap map(folder.write("m", "ignore (a+)+b\n"
+                                "ignore (.*)*.*c\n"
+                                "ignore model\\.layers\\.\\d+\\.bias\n"));
+  const std::string digits(50000, '7'), letters(50000, 'a');
+  EXPECT_FALSE(map.isIgnored(letters));
+  EXPECT_TRUE(map.isIgnored(letters + "b"));
+  EXPECT_TRUE(map.isIgnored("model.layers." + digits + ".bias"));
+  EXPECT_FALSE(map.isIgnored("model.layers." + digits + ".weight"));
+
+  const std::string deep = std::string(50000, '(') + std::string(50000, ')');
+  EXPECT_EQ(errorOf("# deep\n" + deep + " = x\n"),
+            ":2:1: '" + std::string(200, '(') +
+                "…' is not a regular expression: it has 100000 bytes; expected "
+                "at most 4096");
+  EXPECT_EQ(errorOf("ignore (a)\\1\n"),
+            ":1:8: '(a)\\1' is not a regular expression: invalid escape "
+            "sequence: \\1");
+  EXPECT_EQ(errorOf("ignore a(?=b)\n"),
+            ":1:8: 'a(?=b)' is not a regular expression: invalid perl "
+            "operator: (?=");
+  EXPECT_EQ(errorOf("ignore ((a{1000}){1000}){1000}\n").substr(0, 61),
+            ":1:8: '((a{1000}){1000}){1000}' is not a regular expression:");
+  // As deep as an expression can be.
+  NameMap(folder.write("m", "ignore " + std::string(2048, '(') +
+                                std::string(2048, ')') + "\n"));
+}
+
 /// What a map reads only a part of, in tensors of the shapes that it says.
 static std::string unreadOf(const std::string &text) {
   Folder folder;

@@ -159,6 +159,26 @@ TEST(Safetensors, refusesDamage) {
   failureOf(ExitCode::Checkpoint,
             [&] { SafetensorsFile{folder.file("missing")}; });
 
+  // Spaces alone follow the text.
+  const std::string text(twoByTwo), values = bytesOf<float>({1, 2, 3, 4});
+  SafetensorsFile{folder.write("f", fileOf(text + "   ", values))};
+  const std::string nul(1, '\0');
+  for (const std::string &end : {nul, nul + "anything", "  " + nul + "  "})
+    expectRefused(fileOf(text + end, values),
+                  "has a damaged header: a NUL at its byte ");
+  expectRefused(fileOf(text.substr(0, 1) + nul + text.substr(1), values),
+                "has a damaged header: a NUL at its byte 1;");
+  for (const char *end : {"\n", " \t ", "\r"})
+    expectRefused(fileOf(text + end, values),
+                  " is neither JSON text nor a space");
+  for (const char *end : {"x", "{}", "  ]"})
+    expectRefused(fileOf(text + end, values), "its header is not JSON (byte ");
+  const std::string longName(50000, '7');
+  expectRefused(fileOf("{\"" + longName + R"(":{}})", ""),
+                "has a damaged header: the name of tensor '777");
+  expectRefused(fileOf("{\"" + longName + R"(":{}})", ""),
+                "…' has 50000 bytes; expected at most 4096");
+
   // The tensors tile the data: no holes, no overlaps, nothing behind the last.
   auto expectTiling = [&](const char *a, const char *b, size_t bytes,
                           const std::string &why) {
@@ -171,7 +191,7 @@ TEST(Safetensors, refusesDamage) {
   };
   expectTiling("0,4", "2,6", 6, "tensor 'b' begins at byte 2 of the data");
   expectTiling("0,4", "0,4", 4, "begins at byte 0 of the data");
-  expectTiling("4,8", "0,4", 9, "has 1 bytes after its last tensor");
+  expectTiling("4,8", "0,4", 9, "has 1 byte after its last tensor");
   expectTiling("0,4", "5,9", 9, "tensor 'b' begins at byte 5 of the data");
   expectTiling("1,5", "5,9", 9, "tensor 'a' begins at byte 1 of the data");
 }

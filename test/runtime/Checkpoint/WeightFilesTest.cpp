@@ -51,11 +51,24 @@ TEST(WeightFiles, indexThatDiffersFromItsFiles) {
     return failureOf(ExitCode::Checkpoint, [&] { WeightFiles files(path); });
   };
   const std::string index = "index '" + folder.file("m.json") + "' ";
-  EXPECT_EQ(errorOf("{"), index + "is not JSON");
+  EXPECT_EQ(errorOf("{"), index + "ends early: its JSON text is not complete");
+  EXPECT_EQ(errorOf(""), index + "is empty");
+  EXPECT_EQ(errorOf("{}\n{}"), index + "is no JSON text from line 2, column 1 "
+                                       "on");
+  EXPECT_EQ(errorOf(std::string("{}\0 more", 8)),
+            index + "is no JSON text from line 1, column 3 on");
+  EXPECT_EQ(errorOf("{\"weight_map\": {\"x\": " + std::string(50000, '[') +
+                    std::string(50000, ']') + "}}"),
+            index + "maps tensor 'x' to array; expected the name of a file in "
+                    "the same folder");
+  EXPECT_EQ(
+      errorOf("{\"weight_map\": {\"" + std::string(5000, 'x') + "\": \"a\"}}"),
+      index + "is damaged: the name of tensor '" + std::string(200, 'x') +
+          "…' has 5000 bytes; expected at most 4096");
   EXPECT_EQ(errorOf("{\"weight_map\": 1}"),
             index + "has no object 'weight_map', which maps tensors to files");
   EXPECT_EQ(errorOf(R"({"weight_map": {"x": "../a"}})"),
-            index + "maps tensor 'x' to \"../a\"; expected the name of a file "
+            index + "maps tensor 'x' to '../a'; expected the name of a file "
                     "in the same folder");
   EXPECT_EQ(errorOf(R"({"weight_map": {"z": "a.safetensors"}})"),
             index + "maps tensor 'z' to 'a.safetensors', which does not "
@@ -137,7 +150,8 @@ TEST(WeightFiles, damagedFilesOfLlama2cAreNamed) {
       "has none of the formats that are read: safetensors, an index of such "
       "files (.json), and llama2.c's (.bin, version 0)";
   for (const std::string &content :
-       {std::string(), std::string("short"), whole.substr(0, 27),
+       {std::string("short"), whole.substr(0, 27),
         std::string("PK\3\4 an archive of another tool, or a text")})
     expectRefused(content, none);
+  expectRefused("", "is empty");
 }
