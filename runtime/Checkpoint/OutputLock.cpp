@@ -7,6 +7,7 @@
 #include "runtime/Checkpoint/OutputLock.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/FollowLinks.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Checkpoint/Generations.h"
 
@@ -15,7 +16,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -69,25 +69,11 @@ Failure inUse(const std::string &path, const std::string &holder) {
                      "); wait for its end, or name another file");
 }
 
-/// The file that is written: the target, if the path is a link, also where the
-/// target does not exist yet.
-std::string resolve(const std::string &path) {
-  std::filesystem::path target = path;
-  std::error_code error;
-  for (int links = 0; links < 40; ++links) {
-    std::filesystem::path next = std::filesystem::read_symlink(target, error);
-    if (error)
-      break;
-    target = target.parent_path() / next;
-  }
-  return target.string();
-}
-
 /// Throws if another run has that byte of the lock's file of `base`; the byte
 /// stands for the file `path`.
 void checkFree(const std::string &base, off_t byte, const std::string &path) {
-  int file =
-      open(lockName(resolve(base)).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int file = open(lockName(followLinks(base)).c_str(),
+                  O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0)
     return;
   struct flock lock = lockOf(F_WRLCK, byte, 1);
@@ -162,7 +148,7 @@ void checkRelated(const OutputFiles &files) {
     checkFree(bestCheckpointPath(files.path), 0,
               bestCheckpointPath(files.path));
   std::string base;
-  if (off_t byte = byteOfName(resolve(files.path), base))
+  if (off_t byte = byteOfName(followLinks(files.path), base))
     checkFree(base, byte, files.path);
 }
 
@@ -171,7 +157,7 @@ void checkRelated(const OutputFiles &files) {
 OutputLock::OutputLock(const OutputFiles &files) {
   if (files.path.empty() || !isRegular(files.path))
     return;
-  const std::string path = resolve(files.path);
+  const std::string path = followLinks(files.path);
   constexpr int mostTurns = 300; // of 10 ms
   for (int turn = 0;; ++turn) {
     descriptor = openLock(path);

@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <sys/stat.h>
+#include <utility>
 
 using namespace meshc::runtime;
 
@@ -26,8 +27,10 @@ static Beginning beginFresh(Session &session, const Options &options) {
   session.context().seed = beginning.state.seed;
   session.device().run(StepFunction::Initialize);
   if (!options.weights.empty()) {
-    beginning.agreed =
-        loadWeights(options.weights, options, session.rank()).agreed;
+    LoadedWeights loaded =
+        loadWeights(options.weights, options, session.rank());
+    beginning.agreed = std::move(loaded.agreed);
+    beginning.state.tokenizer = std::move(loaded.state.tokenizer);
   }
   return beginning;
 }

@@ -7,6 +7,7 @@
 #include "runtime/Commands/DistinctFiles.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/FollowLinks.h"
 
 #include <filesystem>
 #include <optional>
@@ -24,20 +25,12 @@ using Identity = std::tuple<dev_t, ino_t, std::string>;
 /// not exist.
 static std::optional<Identity> identify(fs::path path) {
   struct stat status = {};
-  // If the target of a link does not exist yet, the link is created as its
-  // target.
-  for (int links = 0; links < 40; ++links) {
-    if (stat(path.c_str(), &status) == 0) {
-      if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        return std::nullopt;
-      return Identity(status.st_dev, status.st_ino, "");
-    }
-    std::error_code error;
-    fs::path target = fs::read_symlink(path, error);
-    if (error)
-      break;
-    path = path.parent_path() / target;
+  if (stat(path.c_str(), &status) == 0) {
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+      return std::nullopt;
+    return Identity(status.st_dev, status.st_ino, "");
   }
+  path = followLinks(path.string());
   if (!path.has_filename()) // "folder/"
     path = path.parent_path();
   fs::path folder = path.has_parent_path() ? path.parent_path() : ".";

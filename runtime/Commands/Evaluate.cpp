@@ -9,6 +9,7 @@
 #include "runtime/Base/Counted.h"
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Commands/TrainedTokens.h"
 #include "runtime/Commands/Weights.h"
 #include "runtime/Monitor/Log.h"
 
@@ -145,6 +146,7 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
   const LoadedWeights loaded =
       loadWeights(options.checkpoint, options, session.rank());
   const RunState &state = loaded.state;
+  checkTokens(state, options, dataset);
   session.context().seed = state.seed;
   session.context().step = state.step;
   if (!agreeOn(session.communicator(), session.program().name, loaded.agreed))

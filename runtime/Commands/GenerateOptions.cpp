@@ -98,4 +98,5 @@ void meshc::runtime::addGenerate(CLI::App &app, const MeshcProgram &program,
   addSampling(app, options);
   addBeams(app, options.beams);
   addRunOptions(app, options, mayDiffer);
+  addOverwrite(app, options, mayDiffer);
 }

@@ -7,6 +7,7 @@
 #include "runtime/Commands/OptionErrors.h"
 
 #include "meshc/EscapeControls.h"
+#include "runtime/Base/Abridged.h"
 #include "runtime/Commands/NearestName.h"
 
 #include <algorithm>
@@ -73,7 +74,11 @@ static std::string describeRepeated(const CLI::Option &option,
 
 std::string meshc::runtime::rephrase(const CLI::App &app,
                                      const std::string &lines) {
-  const std::string text = meshc::escapeControls(lines);
+  // A long argument is shortened, since the matcher of regular expressions calls
+  // itself for each character.
+  constexpr size_t mostBytes = 2000;
+  const std::string text =
+      abridged(meshc::escapeControls(lines), mostBytes);
   static const std::regex repeated(
       "(--?[a-z-]+): At Most 1 required but received ([0-9]+)"),
       missing("(--?[a-z-]+): 1 required (.*) missing"),

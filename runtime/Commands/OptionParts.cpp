@@ -81,6 +81,13 @@ void meshc::runtime::addRunOptions(CLI::App &app, Options &options,
                    "Print at the end the most memory that was held"));
 }
 
+void meshc::runtime::addOverwrite(CLI::App &app, Options &options,
+                                  MayDiffer &mayDiffer) {
+  mayDiffer.freely(
+      app.add_flag("--overwrite", options.overwrite,
+                   "Replace a file of --log that holds something else"));
+}
+
 /// Returns the option, which says what a file calls the parameters.
 CLI::Option *meshc::runtime::addWeightsMap(CLI::App &app, Options &options,
                                            MayDiffer &mayDiffer) {

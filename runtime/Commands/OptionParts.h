@@ -86,6 +86,9 @@ CLI::Option *addWhole(CLI::App &app, const std::string &name, T &value,
 /// How and where a command runs: threads, ranks, logs.
 void addRunOptions(CLI::App &app, Options &options, MayDiffer &mayDiffer);
 
+/// `--overwrite` of a command that writes a log alone.
+void addOverwrite(CLI::App &app, Options &options, MayDiffer &mayDiffer);
+
 /// `--weights-map`.
 CLI::Option *addWeightsMap(CLI::App &app, Options &options,
                            MayDiffer &mayDiffer);

@@ -31,7 +31,7 @@ static constexpr uint64_t mostStride = 1'000'000'000;
 static const char *const dataHelp =
     "NAME=FILE: examples for the input NAME from an IDX or NPY file. FILE "
     "alone: a corpus for all i32 inputs, of the tokens that 'meshc-tokens "
-    "encode' wrote, or else of bytes; an example is a window of it. "
+    "encode' or llm.c wrote, or else of bytes; an example is a window of it. "
     "NAME=@segments, @positions, @mask: the documents in the window, for the "
     "input NAME. Files may be gzipped. Repeatable";
 
@@ -47,8 +47,8 @@ static void addCorpus(CLI::App &app, Options &options,
                                : text == "u16" ? FileType::U16
                                                : FileType::I32;
          },
-         "The tokens of a corpus that 'meshc-tokens' did not write: u8 "
-         "(default), u16 or i32, little-endian")
+         "The tokens of a corpus without a header: u8 (default), u16 or i32, "
+         "little-endian")
       ->type_name("TYPE");
   addWhole(app, "--window-stride", options.windowStride, 1, mostStride,
            "Tokens from one window of the corpus to the next (default: " +
@@ -110,8 +110,8 @@ static CLI::Option *addCheckpoint(CLI::App &app, Options &options,
       ->type_name("WAY")
       ->needs(checkpoint);
   app.add_flag("--overwrite", options.overwrite,
-               "Replace a checkpoint of more steps that another run wrote")
-      ->needs(checkpoint);
+               "Replace a checkpoint of more steps that another run wrote, and "
+               "files of --log and --trace that hold something else");
   return checkpoint;
 }
 
@@ -164,9 +164,9 @@ static void addBest(CLI::App &app, Options &options, CLI::Option *checkpoint,
                                     "'accuracy:max'");
                options.bestIsLargest = way == "max";
              },
-             "Keep the checkpoint of the best evaluation as FILE.best: that of "
-             "the lowest METRIC, also of an accuracy; where the highest is "
-             "best, write METRIC:max")
+             "Keep the checkpoint of the best evaluation as FILE.best: the one "
+             "with the lowest METRIC; if higher is better, as for an accuracy, "
+             "write METRIC:max")
           ->type_name("METRIC")
           ->needs(checkpoint)
           ->needs(evalData);
@@ -247,6 +247,7 @@ static void addEval(CLI::App &app, const MeshcProgram &program,
   addCorpus(app, options, "as many as a window has targets");
   addParameters(app, program, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
+  addOverwrite(app, options, mayDiffer);
 }
 
 /// At least one byte.
@@ -269,6 +270,8 @@ static void addExport(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       ->required();
   addWeightsMap(app, options, mayDiffer);
   addParameterValues(app, options, storedParametersHelp);
+  app.add_flag("--overwrite", options.overwrite,
+               "Replace also files that no export wrote");
   app.add_option_function<std::string>(
          "--shard-size",
          [&options](const std::string &text) {

@@ -37,7 +37,7 @@ struct Options {
 
   std::vector<std::string> data;       ///< "NAME=FILE" or "FILE"
   std::vector<std::string> evalData;   ///< the same, of `train --eval-data`
-  FileType tokenType = FileType::U8;   ///< of a corpus without a header
+  std::optional<FileType> tokenType;   ///< of a corpus without a header
   std::optional<int64_t> windowStride; ///< of the corpus of `data`
   std::optional<int64_t> evalWindowStride;
   bool withinDocuments = false; ///< windows of corpora cross none

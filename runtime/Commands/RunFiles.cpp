@@ -10,6 +10,7 @@
 #include "runtime/Checkpoint/AtomicFile.h"
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Commands/DistinctFiles.h"
+#include "runtime/Commands/ReplacedFiles.h"
 
 using namespace meshc::runtime;
 
@@ -96,6 +97,8 @@ void RunFiles::open(const MeshcProgram &program, const Options &options,
                  *evalData);
   }
   checkFiles(options, *this);
-  if (hasRankZero)
-    locks = lockFiles(options);
+  if (!hasRankZero) // which writes them
+    return;
+  checkReplacedFiles(options);
+  locks = lockFiles(options);
 }

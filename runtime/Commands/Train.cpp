@@ -15,6 +15,7 @@
 #include "runtime/Commands/Evaluate.h"
 #include "runtime/Commands/Replay.h"
 #include "runtime/Commands/Stop.h"
+#include "runtime/Commands/TrainedTokens.h"
 #include "runtime/Commands/TrainingLog.h"
 #include "runtime/Commands/UpdateGuard.h"
 #include "runtime/Data/Feeder.h"
@@ -460,6 +461,7 @@ ExitCode Training::run() {
     return ExitCode::Disagreement;
   adoptPlaceOfRankZero(session, beginning);
   state = beginning.state;
+  takeTokens(state, options, data, evalData);
   const bool speaks = session.speaks();
   total = plannedSteps();
   if (best)

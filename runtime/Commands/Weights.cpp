@@ -94,7 +94,7 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
   const std::optional<NameMap> names = openMap(options.weightsMap);
   const std::vector<std::string> earlier = exportWeights(
       WeightFiles(options.checkpoint), program, names ? &*names : nullptr,
-      options.to, options.shardBytes, options.parameters);
+      {options.to, options.shardBytes, options.overwrite}, options.parameters);
   if (earlier.empty())
     return;
   std::string text;

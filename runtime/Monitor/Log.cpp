@@ -34,7 +34,11 @@ Log::Log(const std::string &path, std::optional<int64_t> resumeAt)
 /// The step of a line that begins like those of end(), or -1.
 static int64_t stepOf(const char *text) {
   long long step = -1;
-  return std::sscanf(text, "{\"step\":%lld", &step) == 1 ? step : -1;
+  return std::strncmp(text, logBeginning, sizeof(logBeginning) - 1) == 0 &&
+                 std::sscanf(text + sizeof(logBeginning) - 1, "%lld", &step) ==
+                     1
+             ? step
+             : -1;
 }
 
 /// Removes lines that a run wrote after `step`. One system call truncates the
@@ -76,7 +80,7 @@ Log::~Log() {
     std::fclose(file);
 }
 
-void Log::begin(int64_t step) { line = "{\"step\":" + std::to_string(step); }
+void Log::begin(int64_t step) { line = logBeginning + std::to_string(step); }
 
 void Log::add(const std::string &name, double value) {
   char number[40] = "null";

@@ -21,6 +21,9 @@
 
 namespace meshc::runtime {
 
+/// Every line of a log begins with it.
+constexpr char logBeginning[] = "{\"step\":";
+
 class Log {
 public:
   /// An empty path creates a log that drops everything. With `resumeAt`, the

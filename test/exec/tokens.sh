@@ -82,9 +82,15 @@ evaluate $(data one.tokens) | sed 1,2d | cmp - within.txt || fail "one document 
 tail -c +129 corpus | head -c $((2 * 3741)) >plain.bin
 evaluate $(data plain.bin) --token-type u16 | sed 1,2d >plain.txt
 evaluate $(data one.tokens) | sed 1,2d | cmp - plain.txt || fail "tokens without a header are others"
+# A file of llm.c: magic number, version and 3741 tokens in a header of 256 numbers, whatever --token-type says.
+{ printf '\x88\xd8\x34\x01\x01\0\0\0\x9d\x0e\0\0'; head -c 1012 /dev/zero; cat plain.bin; } >llmc.bin
+for type in "" "--token-type u16" "--token-type i32"; do
+  evaluate $(data llmc.bin) $type | sed 1,2d | cmp - plain.txt || fail "the tokens of llm.c are others with '$type'"
+done
 # i32, whose tokens are bytes, is the text itself.
 evaluate $(data bytes.tokens) --window-stride 5 | sed 1,2d >i32.txt
 "$tokens" encode --tokenizer bytes -o u16.tokens texts
+grep -q "^loss" i32.txt || fail "the i32 tokens were not evaluated"
 evaluate $(data u16.tokens) --window-stride 5 | sed 1,2d | cmp - i32.txt || fail "i32 and u16 differ"
 
 # A training run evaluates in the same way, and may have another stride for it.
@@ -117,6 +123,22 @@ expect 3 "token file 'damaged' has a damaged header" ./program train $(data dama
 cp corpus damaged
 printf '\377' | dd of=damaged bs=1 seek=200 conv=notrunc 2>dd.txt
 expect 3 "token file 'damaged' has damaged tokens: their checksum is" "$tokens" info damaged
+printf N | dd of=damaged bs=1 seek=0 conv=notrunc 2>dd.txt
+expect 3 "token file 'damaged' has a damaged header: it begins with other bytes than 'meshctok'; write it again" \
+  ./program train $(data damaged) --steps 1
+expect 3 "data file 'all.txt' is no token file, and would be read as bytes; the model was trained on tokens of 'characters:[0-9a-f]*': give" \
+  ./program eval --checkpoint whole.1 $(data all.txt)
+expect 0 "^loss" ./program eval --checkpoint whole.1 $(data all.txt) --token-type u8
+expect 3 "data file 'all.txt' is no token file, and would be read as bytes" \
+  ./program train $(data all.txt) --checkpoint whole.1 --resume --steps 40
+expect 3 "data file 'all.txt' is no token file, and would be read as bytes" \
+  ./program train $(data all.txt) --weights whole.1 --steps 1
+expect 3 "data file 'all.txt' is no token file, and would be read as bytes" \
+  ./program train $(data corpus) --eval-data all.txt $(for spec in $inputs; do echo "--eval-data $spec"; done) --steps 1
+cp all.txt text.tokens
+expect 3 "data file 'text.tokens' is no token file: it does not begin with 'meshctok'; write it again" ./program train $(data text.tokens) --steps 1
+: >empty.txt
+expect 3 "data file 'empty.txt' is empty" ./program train $(data empty.txt) --steps 1
 expect 2 "'--window-stride' is '0'; expected a whole number from 1" ./program train $(data corpus) --window-stride 0
 for i in 1 2 3; do head -c 16 one.txt >short.$i; done
 "$tokens" encode --tokenizer characters:vocabulary.json -o short.tokens short.1 short.2 short.3

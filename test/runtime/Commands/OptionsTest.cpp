@@ -120,3 +120,15 @@ TEST(Options, repeatedOptionsAndMissingValuesAreToldPlainly) {
     expectError(run(line("1x1") + options), 2,
                 "line: error: " + message + "; see '");
 }
+
+/// However long an argument is.
+TEST(Options, longArgumentsAreToldInOneLine) {
+  const std::string text(100000, 'x'), train = line("1x1") + " train ";
+  for (const std::string &options :
+       {"--quiet=" + text, "--" + text, "--seed " + text, text,
+        "--seed=" + text, "--comm " + text + " --data x"}) {
+    Outcome outcome = run(train + options);
+    EXPECT_EQ(outcome.code, 2) << outcome.err.substr(0, 500);
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  }
+}

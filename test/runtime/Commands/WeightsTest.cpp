@@ -209,6 +209,70 @@ TEST(Weights, filesOfAnEarlierExportAreNamed) {
   fs::remove(to + ".safetensors.index.json");
   EXPECT_EQ(exported(" --shard-size 100"),
             warning + "'" + to + ".safetensors'" + end);
+  // What a killed one left.
+  bench.folder.write("one-00001-of-00003.safetensors.meshc-tmp", "");
+  fs::remove(to + ".safetensors");
+  EXPECT_EQ(exported(" --shard-size 100"),
+            warning + "'" + to + "-00001-of-00003.safetensors.meshc-tmp'" +
+                end);
+}
+
+TEST(Weights, exportReplacesExportsAlone) {
+  TrainBench bench;
+  bench.mustTrain("--steps 1 --checkpoint " + bench.file);
+  const std::string out = bench.folder.write("out", "my notes"),
+                    plain = bench.folder.file("plain"),
+                    index = bench.folder.write("out.index.json", "my notes");
+  bench.mustTrain("--steps 2 --checkpoint " + plain);
+  auto exported = [&](const std::string &to, const std::string &options) {
+    return run(line("1x1") + " export --checkpoint " + bench.file + " --to " +
+               to + options);
+  };
+  const std::string why = "' exists and is no file that 'export' wrote; give "
+                          "another name as '--to', or '--overwrite'";
+  const std::string trained = readFile(plain);
+  expectError(exported(out, ""), 2, "'" + out + why);
+  expectError(exported(plain, ""), 2, "'" + plain + why);
+  expectError(exported(out, " --shard-size 20"), 2, "'" + index + why);
+  EXPECT_EQ(readFile(out), "my notes");
+  EXPECT_EQ(readFile(index), "my notes");
+  EXPECT_EQ(readFile(plain), trained);
+  EXPECT_EQ(exported(out, " --overwrite").code, 0);
+  EXPECT_EQ(exported(out, "").code, 0); // an export
+}
+
+/// An export that cannot be completed leaves no index over the files of two.
+TEST(Weights, theIndexGoesFirst) {
+  TrainBench bench;
+  const std::string first = bench.folder.file("first"),
+                    to = bench.folder.file("m.safetensors"),
+                    index = to + ".index.json",
+                    second = bench.folder.file("m-00002-of-00002.safetensors");
+  bench.mustTrain("--steps 1 --checkpoint " + first);
+  bench.mustTrain("--steps 9 --checkpoint " + bench.file);
+  auto exported = [&](const std::string &from) {
+    return run(line("1x1") + " export --shard-size 20 --checkpoint " + from +
+               " --to " + to);
+  };
+  ASSERT_EQ(exported(first).code, 0);
+  bench.eval("--weights " + index);
+  bench.folder.write("m-00002-of-00002.safetensors.meshc-tmp", "of another");
+  expectError(exported(bench.file), 4,
+              "exported file '" + second + "' cannot be written: '" + second +
+                  ".meshc-tmp' exists and is not an unfinished exported file");
+  expectError(run(line("1x1") + " eval --weights " + index + bench.data), 4,
+              "index '" + index + "' cannot be opened");
+  fs::remove(second + ".meshc-tmp");
+  ASSERT_EQ(exported(bench.file).code, 0);
+  EXPECT_EQ(bench.eval("--weights " + index),
+            bench.eval("--weights " + bench.file));
+  // A map that does not fit is found before anything is removed.
+  expectError(run(line("1x1") + " export --shard-size 20 --checkpoint " +
+                  first + " --to " + to + " --weights-map " +
+                  bench.folder.write("map", "w = t [0/2, feature]\nb = u\n")),
+              4, "no parameter gives 6 of its 12 elements");
+  EXPECT_EQ(bench.eval("--weights " + index),
+            bench.eval("--weights " + bench.file));
 }
 
 TEST(Weights, whatAMapMissesIsNamed) {

@@ -77,7 +77,25 @@ TEST(Log, whatIsNoLogStays) {
                 folder.file("c") + data)
                 .code,
             0);
-  ASSERT_EQ(run(train + " --steps 4 --resume").code, 0);
+  const std::string saved = readFile(folder.file("c")),
+                    why = "which exists and is no log that a run wrote; give "
+                          "another name, or '--overwrite'";
+  expectError(run(train + " --steps 4 --resume"), 2,
+              "'--log' is '" + log + "', " + why);
+  expectError(run(line("1x1") + " train --quiet --steps 1 --log " +
+                  folder.file("c") + data),
+              2, "'--log' is '" + folder.file("c") + "', " + why);
+  expectError(run(line("1x1") + " train --quiet --steps 1 --trace " +
+                  folder.file("c") + data),
+              2,
+              "'--trace' is '" + folder.file("c") +
+                  "', which exists and is no trace that a run wrote");
+  expectError(run(line("1x1") + " eval --checkpoint " + folder.file("c") +
+                  " --log " + log + data),
+              2, "'--log' is '" + log + "', " + why);
+  EXPECT_EQ(readFile(log), "mine\n");
+  EXPECT_EQ(readFile(folder.file("c")), saved);
+  ASSERT_EQ(run(train + " --steps 4 --resume --overwrite").code, 0);
   EXPECT_EQ(readFile(log).rfind("mine\n{\"step\":4,", 0), 0u) << readFile(log);
 }
 
