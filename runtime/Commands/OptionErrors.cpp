@@ -74,11 +74,10 @@ static std::string describeRepeated(const CLI::Option &option,
 
 std::string meshc::runtime::rephrase(const CLI::App &app,
                                      const std::string &lines) {
-  // A long argument is shortened, since the matcher of regular expressions calls
-  // itself for each character.
+  // A long argument is shortened, since the matcher of regular expressions
+  // calls itself for each character.
   constexpr size_t mostBytes = 2000;
-  const std::string text =
-      abridged(meshc::escapeControls(lines), mostBytes);
+  const std::string text = abridged(meshc::escapeControls(lines), mostBytes);
   static const std::regex repeated(
       "(--?[a-z-]+): At Most 1 required but received ([0-9]+)"),
       missing("(--?[a-z-]+): 1 required (.*) missing"),
