@@ -220,7 +220,6 @@ TEST_F(Evaluation, DoesNotDependOnBatches) {
     auto whole = build(text);
     ASSERT_TRUE(whole);
     ASSERT_FALSE(nd::getWholeBatches(*whole));
-    ASSERT_FALSE(nd::dependsOnBatches(*whole)) << text;
     draw(*whole, seed);
     auto wanted = evaluate(*whole, exampleCount);
     for (int i = 0; i < 2; ++i) {
