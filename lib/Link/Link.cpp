@@ -17,8 +17,8 @@
 
 using namespace llvm;
 
-// CMake defines MESHC_CXX_COMPILER and MESHC_RUNTIME_LIBRARIES (names,
-// separated by commas).
+// CMake defines MESHC_CXX_COMPILER, MESHC_RUNTIME_LIBRARIES (names, separated
+// by commas) and MESHC_RUNTIME_LINK_OPTIONS (separated by blanks).
 
 namespace meshc::link {
 
@@ -160,6 +160,9 @@ static std::vector<std::string> getArguments(StringRef driver, StringRef object,
   if (driver.contains("clang") || sys::findProgramByName("ld.lld"))
     arguments.insert(arguments.end(),
                      {"-fuse-ld=lld", "-Wl,--no-mmap-output-file"});
+  SmallVector<StringRef> options;
+  StringRef(MESHC_RUNTIME_LINK_OPTIONS).split(options, ' ', -1, false);
+  arguments.insert(arguments.end(), options.begin(), options.end());
   SmallVector<StringRef> libraries;
   StringRef(MESHC_RUNTIME_LIBRARIES).split(libraries, ',', -1, false);
   for (StringRef library : libraries)

@@ -32,8 +32,8 @@ namespace {
 class Slot {
 public:
   Slot(const MeshcAttention &attention, const GemmScratch &scratch,
-       int64_t entry)
-      : blocks(meshcAttentionSlotBlocks(&attention)),
+       int64_t entry, WaitingRoom &room)
+      : room(room), blocks(meshcAttentionSlotBlocks(&attention)),
         count(meshcAttentionSlotCounters(&attention)),
         tasks(meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY)),
         turn(entry / meshcAttentionSlots(&attention)) {
@@ -51,7 +51,10 @@ public:
   /// Waits for the tasks of the entry that had the slot before.
   void open() const { waitFor(counters[blocks], turn * tasks); }
   /// A task of the entry is done.
-  void close() const { ++counters[blocks]; }
+  void close() const {
+    ++counters[blocks];
+    room.notify();
+  }
 
   /// Waits until `count` shares have been added to a block of rows, all that
   /// come before the caller's.
@@ -63,6 +66,7 @@ public:
   void addShare(int64_t block, int64_t count) const {
     counters[block].store(turn * (tasks + 1) + count + 1,
                           std::memory_order_release);
+    room.notify();
   }
 
   /// The same for the gradient of the `group`-th bias, to which each task adds.
@@ -72,16 +76,17 @@ public:
   void addBias(int64_t group, int64_t count) const {
     counters[blocks + 1 + group].store(turn * tasks + count + 1,
                                        std::memory_order_release);
+    room.notify();
   }
 
   float *sums; ///< of the query's gradient, for 16 bits
 
 private:
-  static void waitFor(const std::atomic<int64_t> &counter, int64_t least) {
-    for (int turn = 0; counter.load(std::memory_order_acquire) < least; ++turn)
-      waitTurn(turn);
+  void waitFor(const std::atomic<int64_t> &counter, int64_t least) const {
+    room.wait([&] { return counter.load(std::memory_order_acquire) >= least; });
   }
 
+  WaitingRoom &room; ///< of all slots
   int64_t blocks, count, tasks, turn;
   std::atomic<int64_t> *counters;
 };
@@ -461,8 +466,9 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
   int64_t slots = meshcAttentionSlots(&attention),
           slotBytes = slots * meshcAttentionSlotBytes(&attention),
           bytes = meshcAttentionThreadBytes(&attention, true);
+  WaitingRoom room;
   for (int64_t slot = 0; slot < slots; ++slot)
-    Slot(attention, scratch, slot).clear();
+    Slot(attention, scratch, slot, room).clear();
   int64_t blocks = meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY);
   int64_t tasks = meshcAttentionTasks(&attention, true);
   int64_t threads =
@@ -473,6 +479,7 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
         attention, coordinates, tensors, results, gradients, sizes,
         ScratchBlocks(scratch.data + slotBytes + thread * bytes));
     for (int64_t task = next++; task < tasks; task = next++)
-      worker.run(task, task + threads, Slot(attention, scratch, task / blocks));
+      worker.run(task, task + threads,
+                 Slot(attention, scratch, task / blocks, room));
   });
 }

@@ -8,14 +8,13 @@
 
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
-#include "runtime/Base/SystemLibrary.h"
 
 #include <algorithm>
-#include <mutex>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <sched.h>
 #include <string>
-#include <sys/syscall.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -25,100 +24,128 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// libgomp's entry points, as GCC calls them. clang compiles OpenMP to those of
-/// another runtime, and a program can have only one.
-struct OpenMp {
-  SystemLibrary library{"libgomp.so.1", "libgomp1", "threads"};
-  void (*parallel)(void (*body)(void *), void *data, unsigned threads,
-                   unsigned flags) =
-      library.find<void(void (*)(void *), void *, unsigned, unsigned)>(
-          "GOMP_parallel");
-  void (*setThreads)(int count) =
-      library.find<void(int)>("omp_set_num_threads");
-  int (*maxThreads)() = library.find<int()>("omp_get_max_threads");
-  int (*teamSize)() = library.find<int()>("omp_get_num_threads");
-  int (*threadNumber)() = library.find<int()>("omp_get_thread_num");
+/// The threads that a rank starts. The rank's own thread is number 0.
+class Team {
+public:
+  Team() = default;
+  ~Team();
+  Team(const Team &) = delete;
+  Team &operator=(const Team &) = delete;
+
+  /// Starts threads until there are `count`. Throws std::system_error.
+  void grow(int count);
+
+  /// Runs `body` on the first `count` threads.
+  void run(int64_t count, TeamBody body, void *state);
+
+private:
+  void serve(int64_t thread);
+
+  /// What the threads shall do. It changes only while none of those that take
+  /// part is at work: the others read its count in `order` alone.
+  struct {
+    TeamBody body;
+    void *state;
+  } work = {};
+  /// The number of the order times 2^16, and how many threads take part; 0 of
+  /// them: all end.
+  std::atomic<uint64_t> order{0};
+  std::atomic<int64_t> busy{0}; ///< threads beside the leader
+  WaitingRoom workers, leader;
+  TeamBarrier barrier;
+  std::vector<std::thread> threads;
+};
+
+/// What a thread is, in the innermost loop that it runs.
+struct Membership {
+  TeamMember member;
+  bool isWithin = false; ///< a loop of several threads
 };
 
 } // namespace
 
-static const OpenMp &openMp() {
-  static const OpenMp opened;
-  return opened;
-}
+static constexpr uint64_t orderStep = 1 << 16;
+static constexpr int mostThreads = orderStep - 1;
 
-void meshc::runtime::openThreads() { openMp(); }
+static thread_local Membership membership;
+/// Of the calling rank.
+static thread_local std::unique_ptr<Team> team;
+static thread_local int teamSize = 1;
 
-/// Tells the core that the thread waits.
-static inline void pauseCore() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-/// Checks whether `count` threads can be created, by creating them. Returns the
-/// error otherwise; throws tooLittleMemory() if it is that.
-static std::string tryThreads(int count) {
-  std::mutex mutex;
-  std::unique_lock<std::mutex> gate(mutex);
-  std::vector<pid_t> numbers(static_cast<size_t>(count), 0);
-  std::vector<std::thread> threads;
-  std::string problem;
-  std::optional<Failure> lack;
-  try {
-    threads.reserve(numbers.size());
-    for (pid_t &number : numbers)
-      threads.emplace_back([&mutex, &number] {
-        number = static_cast<pid_t>(syscall(SYS_gettid));
-        std::lock_guard<std::mutex> wait(mutex);
-      });
-  } catch (const std::system_error &error) {
-    problem = error.code().message();
-    lack = noRoomForStacks("the " + std::to_string(count + 1) +
-                           " threads of a rank");
-  }
-  gate.unlock();
+Team::~Team() {
+  order.store((order.load() / orderStep + 1) * orderStep);
+  workers.notify();
   for (std::thread &thread : threads)
     thread.join();
-  // A joined thread still counts for a moment.
-  for (size_t i = 0; i < threads.size(); ++i)
-    for (int turn = 0; turn < 10000; ++turn) {
-      if (syscall(SYS_tgkill, getpid(), numbers[i], 0) != 0)
-        break;
-      usleep(100);
-    }
-  if (lack)
-    throw *lack;
-  return problem;
 }
 
-static void doNothing(void *) {}
+void Team::grow(int count) {
+  while (static_cast<int>(threads.size()) + 1 < count)
+    threads.emplace_back([this, thread = static_cast<int64_t>(threads.size()) +
+                                         1] { serve(thread); });
+}
 
-/// libgomp terminates the program if it cannot create a thread, so thread
-/// creation is tested first, by one rank after the other, because other ranks
-/// of the process create theirs at the same time.
-void meshc::runtime::setThreads(int count) {
-  static std::mutex oneAfterTheOther;
-  static thread_local int started = 1;
-  count = std::max(count, 1);
-  openMp().setThreads(count);
-  if (count > started) {
-    std::lock_guard<std::mutex> lock(oneAfterTheOther);
-    std::string problem = tryThreads(count - 1);
-    if (!problem.empty())
-      throw Failure(ExitCode::Internal,
-                    "cannot start the " + std::to_string(count) +
-                        " threads of a rank: " + problem +
-                        "; give fewer by '--threads', or raise the limit of "
-                        "processes (ulimit -u)");
-    openMp().parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
+/// Runs `body` as one of the members, on the calling thread.
+static void runAs(const TeamMember &member, TeamBody body, void *state) {
+  const Membership before = membership;
+  membership = {member, before.isWithin || member.count > 1};
+  body(state, member.thread, member.count);
+  membership = before;
+}
+
+void Team::run(int64_t count, TeamBody body, void *state) {
+  work = {body, state};
+  busy.store(count - 1, std::memory_order_relaxed);
+  order.store((order.load(std::memory_order_relaxed) / orderStep + 1) *
+                      orderStep +
+                  static_cast<uint64_t>(count),
+              std::memory_order_release);
+  workers.notify();
+  runAs({0, count, &barrier}, body, state);
+  leader.wait([&] { return busy.load(std::memory_order_acquire) == 0; });
+}
+
+/// The life of a thread. It cannot miss an order in which it takes part, since
+/// the leader waits for it.
+void Team::serve(int64_t thread) {
+  uint64_t seen = 0;
+  while (true) {
+    uint64_t now = seen;
+    workers.wait(
+        [&] { return (now = order.load(std::memory_order_acquire)) != seen; });
+    seen = now;
+    auto count = static_cast<int64_t>(now % orderStep);
+    if (count == 0)
+      return;
+    if (thread >= count)
+      continue;
+    runAs({thread, count, &barrier}, work.body, work.state);
+    if (busy.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      leader.notify();
   }
-  started = count;
 }
 
-int meshc::runtime::threads() { return openMp().maxThreads(); }
+void meshc::runtime::setThreads(int count) {
+  count = std::clamp(count, 1, mostThreads);
+  if (count > 1 && !team)
+    team = std::make_unique<Team>();
+  try {
+    if (team)
+      team->grow(count);
+  } catch (const std::system_error &error) {
+    const std::string what =
+        "the " + std::to_string(count) + " threads of a rank";
+    if (std::optional<Failure> lack = noRoomForStacks(what))
+      throw *lack;
+    throw Failure(ExitCode::Internal,
+                  "cannot start " + what + ": " + error.code().message() +
+                      "; give fewer by '--threads', or raise the limit of "
+                      "processes (ulimit -u)");
+  }
+  teamSize = count;
+}
+
+int meshc::runtime::threads() { return membership.isWithin ? 1 : teamSize; }
 
 int meshc::runtime::availableCores() {
   cpu_set_t set;
@@ -127,69 +154,44 @@ int meshc::runtime::availableCores() {
   return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
 }
 
-namespace {
-struct Loop {
-  LoopBody body;
-  void *state;
-  int64_t extent, pieces;
-};
-} // namespace
+TeamMember meshc::runtime::teamMember() { return membership.member; }
 
-/// The work of each thread in the team. All threads enter even if there are
-/// fewer pieces, because libgomp ends threads that a smaller team leaves out.
-static void runPieces(void *data) {
-  const Loop &loop = *static_cast<Loop *>(data);
-  int64_t thread = openMp().threadNumber(), count = openMp().teamSize();
-  int64_t firstPiece = loop.pieces * thread / count;
-  int64_t lastPiece = loop.pieces * (thread + 1) / count;
-  if (firstPiece == lastPiece)
-    return;
-  int64_t size = loop.extent / loop.pieces, rest = loop.extent % loop.pieces;
-  int64_t begin = firstPiece * size + std::min(firstPiece, rest);
-  int64_t end = lastPiece * size + std::min(lastPiece, rest);
-  loop.body(loop.state, begin, end);
+bool meshc::runtime::isInTeam() { return membership.isWithin; }
+
+void meshc::runtime::parallelTeam(int64_t most, TeamBody body, void *state) {
+  int64_t count = std::min<int64_t>(threads(), most);
+  if (count > 1)
+    team->run(count, body, state);
+  else
+    runAs({0, 1, nullptr}, body, state);
+}
+
+void meshc::runtime::parallelTeam(TeamBody body, void *state) {
+  parallelTeam(std::numeric_limits<int64_t>::max(), body, state);
 }
 
 void meshc::runtime::parallelFor(int64_t extent, int64_t grain, LoopBody body,
                                  void *state) {
   if (extent <= 0)
     return;
-  int64_t count = extent > grain ? threads() : 1;
-  int64_t pieces = std::min(count, extent / std::max<int64_t>(grain, 1));
+  int64_t pieces =
+      std::min<int64_t>(threads(), extent / std::max<int64_t>(grain, 1));
   if (pieces <= 1)
     return body(state, 0, extent);
-  Loop loop{body, state, extent, pieces};
-  openMp().parallel(runPieces, &loop, static_cast<unsigned>(count), 0);
-}
-
-namespace {
-struct Team {
-  TeamBody body;
-  void *state;
-};
-} // namespace
-
-static void runMember(void *data) {
-  const Team &team = *static_cast<Team *>(data);
-  team.body(team.state, openMp().threadNumber(), openMp().teamSize());
-}
-
-void meshc::runtime::parallelTeam(TeamBody body, void *state) {
-  if (threads() == 1)
-    return body(state, 0, 1);
-  Team team{body, state};
-  openMp().parallel(runMember, &team, 0, 0);
-}
-
-SingleThread::SingleThread() : before(threads()) { openMp().setThreads(1); }
-
-SingleThread::~SingleThread() { openMp().setThreads(before); }
-
-void meshc::runtime::waitTurn(int turn) {
-  if (turn < 4000)
-    pauseCore();
-  else
-    sched_yield();
+  struct Loop {
+    LoopBody body;
+    void *state;
+    int64_t extent;
+  } loop{body, state, extent};
+  parallelTeam(
+      pieces,
+      [](void *data, int64_t thread, int64_t count) {
+        const Loop &loop = *static_cast<Loop *>(data);
+        int64_t size = loop.extent / count, rest = loop.extent % count;
+        int64_t begin = thread * size + std::min(thread, rest);
+        loop.body(loop.state, begin, begin + size + (thread < rest));
+      },
+      &loop);
 }
 
 void TeamBarrier::wait(int64_t count) {
@@ -199,8 +201,8 @@ void TeamBarrier::wait(int64_t count) {
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
     arrived.store(0, std::memory_order_relaxed);
     generation.store(now + 1, std::memory_order_release);
+    room.notify();
     return;
   }
-  for (int turn = 0; generation.load(std::memory_order_acquire) == now; ++turn)
-    waitTurn(turn);
+  room.wait([&] { return generation.load(std::memory_order_acquire) != now; });
 }

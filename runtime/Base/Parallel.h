@@ -6,29 +6,29 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Loops over the threads of a rank. The threads are OpenMP's (libgomp), the
-/// one thread runtime of a program, shared with oneDNN. A rank is one thread,
-/// alone in its process or not, and leads its own team.
+/// Loops over the threads of a rank. A rank is one thread, alone in its process
+/// or not, and leads its own team. Teams are a program's one thread runtime:
+/// oneDNN, which is compiled for OpenMP (libgomp), runs its loops on them, too
+/// (OpenMp.cpp). A thread without work polls, yields its core, and then sleeps
+/// (Waiting.h).
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_BASE_PARALLEL_H
 #define MESHC_RUNTIME_BASE_PARALLEL_H
+
+#include "runtime/Base/Waiting.h"
 
 #include <atomic>
 #include <cstdint>
 
 namespace meshc::runtime {
 
-/// Opens libgomp, whose threads run the loops, if it is not open yet. Throws
-/// Failure (Device) if it cannot be opened; so do the functions below.
-void openThreads();
-
 /// Sets how many threads (≥ 1) the loops of the calling rank, and oneDNN, use,
 /// and starts them. Throws Failure (Internal) if the system cannot create that
-/// many.
+/// many; the rank then has as many as before.
 void setThreads(int count);
 
-/// How many threads the loops of the calling rank use.
+/// How many threads the loops of the calling rank use: 1 within such a loop.
 int threads();
 
 /// How many CPUs this process may run on.
@@ -54,10 +54,13 @@ void parallelFor(int64_t extent, int64_t grain, const Body &body) {
 }
 
 /// Runs `body(state, thread, count)` once on each of the rank's threads, of
-/// which there are `count` ≥ 1; they may wait for each other. `body` does not
-/// throw.
+/// which there are `count` ≥ 1; they may wait for each other. Within a loop,
+/// the calling thread alone runs it. `body` does not throw.
 using TeamBody = void (*)(void *state, int64_t thread, int64_t count);
 void parallelTeam(TeamBody body, void *state);
+
+/// The same for at most `most` ≥ 1 threads.
+void parallelTeam(int64_t most, TeamBody body, void *state);
 
 /// The same for a callable (int64_t thread, int64_t count).
 template <typename Body> void parallelTeam(const Body &body) {
@@ -68,23 +71,6 @@ template <typename Body> void parallelTeam(const Body &body) {
       const_cast<Body *>(&body));
 }
 
-/// While it exists, loops that the calling thread of a team begins run on that
-/// thread alone.
-class SingleThread {
-public:
-  SingleThread();
-  ~SingleThread();
-  SingleThread(const SingleThread &) = delete;
-  SingleThread &operator=(const SingleThread &) = delete;
-
-private:
-  int before;
-};
-
-/// One turn of a loop in which a thread waits for another: spins in the first
-/// turns, then yields, since there may be more threads than cores.
-void waitTurn(int turn);
-
 /// A barrier for the threads of a team.
 class TeamBarrier {
 public:
@@ -92,7 +78,21 @@ public:
 
 private:
   std::atomic<int64_t> arrived{0}, generation{0};
+  WaitingRoom room;
 };
+
+/// What the calling thread is within the innermost loop that it runs: one of
+/// `count` threads. Outside of loops, and in a loop within a loop, it is the
+/// only one.
+struct TeamMember {
+  int64_t thread = 0, count = 1;
+  TeamBarrier *barrier = nullptr; ///< of all members; null if count is 1
+};
+TeamMember teamMember();
+
+/// Whether the calling thread shares a loop with others, perhaps one around
+/// the innermost.
+bool isInTeam();
 
 } // namespace meshc::runtime
 

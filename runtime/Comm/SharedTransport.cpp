@@ -9,12 +9,9 @@
 #include "runtime/Comm/WatchTimes.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
-#include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
@@ -25,24 +22,6 @@ namespace {
 constexpr auto longestSleep = std::chrono::milliseconds(20);
 /// The interval while another transport must be called to progress.
 constexpr auto shortestSleep = std::chrono::microseconds(50);
-/// A yield that returns this late means that others want the processor. They
-/// would get it for a whole time slice each time, and a sleeper is woken
-/// sooner.
-constexpr auto longestYielding = std::chrono::microseconds(200);
-
-void pauseProcessor() { __builtin_ia32_pause(); }
-
-void futexWait(std::atomic<uint32_t> &word, uint32_t value,
-               std::chrono::nanoseconds limit) {
-  timespec time{0, static_cast<long>(limit.count())};
-  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT, value,
-          &time, nullptr, 0);
-}
-
-void futexWake(std::atomic<uint32_t> &word) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAKE, INT_MAX,
-          nullptr, nullptr, 0);
-}
 
 /// A stall is reported after this many seconds, or earlier if it ends the run
 /// soon.
@@ -63,10 +42,8 @@ WaitPolicy WaitPolicy::forRanks(int ranks, int threads, double timeoutSeconds) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   WaitPolicy policy;
   policy.timeoutSeconds = timeoutSeconds;
-  if (threads > allowed || static_cast<int64_t>(ranks) * threads > processors) {
-    policy.spins = 0;
-    policy.yields = 20;
-  }
+  if (threads > allowed || static_cast<int64_t>(ranks) * threads > processors)
+    policy.spins = {0, 20};
   return policy;
 }
 
@@ -307,35 +284,29 @@ void SharedTransport::wait(int rank, const std::function<bool()> &ready) {
 template <class Ready> void SharedTransport::waitFor(int rank, Ready ready) {
   if (ready())
     return;
-  for (int i = 0; i < policy.spins; ++i) {
-    pauseProcessor();
-    if (ready())
-      return;
-  }
-  Clock::time_point start = Clock::now();
-  for (int i = 0; i < policy.yields; ++i) {
+  SpinWait spin(policy.spins);
+  while (spin.spinOnce()) {
     if (progress)
       progress();
-    sched_yield();
     if (ready())
       return;
     checkFailure();
-    if (Clock::now() - start > longestYielding)
-      break;
   }
-  sleepUntil(rank, ready, start);
+  sleepUntil(rank, ready, Clock::now());
 }
 
 /// Calls the other transport several times, since one message takes it several
-/// steps. Returns whether it has more to move.
+/// steps; yields in between where spinOnce() does. Returns whether it has more
+/// to move.
 template <class Ready> bool SharedTransport::moveOn(Ready ready) {
   constexpr int steps = 20;
+  SpinWait spin({0, steps});
   for (int i = 0; progress && i < steps; ++i) {
     if (!progress())
       return false;
     if (ready())
       return true;
-    sched_yield();
+    spin.spinOnce();
   }
   return progress != nullptr;
 }
@@ -360,7 +331,7 @@ void SharedTransport::sleepUntil(int rank, Ready ready,
     if (ready())
       break;
     if (segment.failure().state.load() == FailureRecord::None)
-      futexWait(sleeping, 1,
+      futexWait(sleeping, 1, Wakers::AllProcesses,
                 moving ? std::chrono::nanoseconds(shortestSleep)
                        : std::chrono::nanoseconds(longestSleep));
     sleeping.store(0, std::memory_order_relaxed);
@@ -384,5 +355,5 @@ void SharedTransport::wake(int member) {
   if (sleeping.load(std::memory_order_relaxed) == 0)
     return;
   sleeping.store(0, std::memory_order_relaxed);
-  futexWake(sleeping);
+  futexWake(sleeping, Wakers::AllProcesses);
 }

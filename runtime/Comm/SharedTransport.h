@@ -7,6 +7,7 @@
 #ifndef MESHC_RUNTIME_COMM_SHAREDTRANSPORT_H
 #define MESHC_RUNTIME_COMM_SHAREDTRANSPORT_H
 
+#include "runtime/Base/Waiting.h"
 #include "runtime/Comm/SharedSegment.h"
 #include "runtime/Comm/Transport.h"
 
@@ -21,12 +22,9 @@ struct WaitPolicy {
   /// Seconds that a wait tolerates without progress of the rank at fault; 0:
   /// forever.
   double timeoutSeconds = 0;
-  /// Polls of the memory before the first yield: a few microseconds, since the
-  /// awaited rank may need this processor.
-  int spins = 60;
-  /// Yields before sleeping. If nobody else needs the processor, that takes a
-  /// quarter of a microsecond.
-  int yields = 400;
+  /// Few polls before the first yield, a few microseconds, since the awaited
+  /// rank may need this processor.
+  SpinLimits spins = {60, 400};
 
   /// The policy for `ranks` ranks of `threads` threads each on this host.
   static WaitPolicy forRanks(int ranks, int threads, double timeoutSeconds);

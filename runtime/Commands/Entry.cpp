@@ -55,13 +55,15 @@ static int64_t meshSize(const MeshcProgram &program) {
   return size;
 }
 
-/// "data=2 x tensor=2"
+/// "mesh data=2 x tensor=2"; of a program without a mesh, "one rank"
 static std::string describeMesh(const MeshcProgram &program) {
-  std::string text;
+  if (program.axisCount == 0)
+    return "one rank";
+  std::string text = "mesh ";
   for (uint32_t i = 0; i < program.axisCount; ++i)
     text += std::string(i ? " x " : "") + program.axes[i].name + "=" +
             std::to_string(program.axes[i].size);
-  return text.empty() ? "one rank" : text;
+  return text;
 }
 
 /// Whether the command needs the ranks of the mesh.
@@ -78,7 +80,6 @@ static void checkProgram(const MeshcProgram &program, const Options &options) {
                       std::to_string(MESHC_ABI_VERSION) + "; compile it again");
   if (runsModel(options)) {
     checkProcessor(program.features);
-    openThreads();
     if (program.target == MESHC_HOST)
       openOneDnn();
   }
@@ -96,15 +97,16 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
   if (got == wanted)
     return;
   std::string number = std::to_string(wanted);
-  throw Failure(
-      ExitCode::Mesh,
-      "got " + std::to_string(got) + (got == 1 ? " rank" : " ranks") +
-          "; the mesh " + describeMesh(program) + " needs " + number + ": " +
-          (underMpi
-               ? "mpirun -n " + number + " " + program_invocation_name + " ..."
-               : std::string(program_invocation_name) + " ... --ranks " +
-                     number) +
-          ", or compile for another '--mesh'");
+  throw Failure(ExitCode::Mesh,
+                "got " + std::to_string(got) + (got == 1 ? " rank" : " ranks") +
+                    (program.axisCount ? "; the " + describeMesh(program) +
+                                             " needs " + number + ": "
+                                       : "; the program is for one rank: ") +
+                    (underMpi ? "mpirun -n " + number + " " +
+                                    program_invocation_name + " ..."
+                              : std::string(program_invocation_name) +
+                                    " ... --ranks " + number) +
+                    ", or compile for a '--mesh' of " + counted(got, "rank"));
 }
 
 /// Threads of each rank if the command line does not say: the cores divided by
@@ -145,7 +147,7 @@ static std::string describeWindows(const char *option, const Dataset &data) {
 static void printStart(const MeshcProgram &program, const World &world,
                        const RunFiles &files, int threads) {
   std::ostringstream out;
-  out << program.name << ": mesh " << describeMesh(program);
+  out << program.name << ": " << describeMesh(program);
   if (world.size() > 1)
     out << ", " << world.size() << " ranks ("
         << (std::string(world.kind()) == "threads" ? "threads of this process"

@@ -99,7 +99,6 @@ int main(int count, char **arguments) {
           key = number(4), elements = batch * heads * seq * key;
   bool causal = number(5) != 0, hasBias = number(8) != 0;
   int64_t documents = std::max<int64_t>(number(9), 1); // of each text
-  openThreads();
   setThreads(static_cast<int>(number(6)));
 
   MeshcAttention call{};

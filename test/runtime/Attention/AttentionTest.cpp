@@ -387,10 +387,7 @@ namespace {
 
 class Attention : public testing::TestWithParam<int> {
 protected:
-  Attention() {
-    openThreads();
-    setThreads(GetParam());
-  }
+  Attention() { setThreads(GetParam()); }
   ~Attention() override { setThreads(1); }
 };
 
@@ -533,7 +530,6 @@ TEST_P(Attention, littleScratchMemory) {
 
 /// One head of a long sequence, too: then threads share its memory.
 TEST(AttentionThreads, sameBitsForAnyNumber) {
-  openThreads();
   for (Sizes sizes :
        {Sizes{.batch = 1, .heads = 1, .groups = 1, .rows = 600, .memory = 700},
         Sizes{.batch = 1,

@@ -247,10 +247,7 @@ void check(const Sizes &s) {
 
 class Padding : public testing::TestWithParam<int> {
 protected:
-  Padding() {
-    openThreads();
-    setThreads(GetParam());
-  }
+  Padding() { setThreads(GetParam()); }
   ~Padding() override { setThreads(1); }
 
   static void checkTypes(Sizes sizes) {
