@@ -43,6 +43,22 @@ static std::string getLines(Block &block) {
   return text;
 }
 
+/// What a kernel of a single op computes, in words: "attention". Empty for a
+/// kernel of several ops.
+static std::string describeSoleOp(Block &block) {
+  Operation *sole = nullptr;
+  for (Operation &op : block.without_terminator()) {
+    if (sole)
+      return "";
+    sole = &op;
+  }
+  if (!sole)
+    return "";
+  std::string words = sole->getName().stripDialect().str();
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
 static Json describeKernel(exec::KernelOp kernel) {
   cost::KernelCost cost = cost::KernelCost::of(kernel);
   Block &block = kernel.getBody().front();
@@ -52,11 +68,14 @@ static Json describeKernel(exec::KernelOp kernel) {
       place = getPlace(value.getLoc());
   if (place.empty())
     place = getPlace(kernel.getLoc());
-  return {{"name", kernel.getSymName().str()},
-          {"location", place},
-          {"lines", getLines(block)},
-          {"read", static_cast<int64_t>(cost.getReadBytes())},
-          {"written", static_cast<int64_t>(cost.getWrittenBytes())}};
+  Json described = {{"name", kernel.getSymName().str()},
+                    {"location", place},
+                    {"lines", getLines(block)},
+                    {"read", static_cast<int64_t>(cost.getReadBytes())},
+                    {"written", static_cast<int64_t>(cost.getWrittenBytes())}};
+  if (std::string op = describeSoleOp(block); !op.empty())
+    described["op"] = op;
+  return described;
 }
 
 static double getBytes(Value buffer, nd::MeshAttr mesh) {

@@ -19,6 +19,7 @@
 #include "runtime/Checkpoint/StridedCopy.h"
 #include "runtime/Device/Device.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -71,17 +72,38 @@ static std::string describeMisfit(const ParameterSource &source,
 /// in f16: what the metadata have, too.
 static constexpr const char *skippedStepsName = "@skipped_steps";
 
-/// Tensors of a checkpoint that the program does not have. A run that went on
-/// without them would write a checkpoint that has lost them.
-static void listForeign(const WeightFiles &files,
-                        const std::set<std::string> &used,
-                        std::vector<std::string> &problems) {
+/// "tensor 'a' is", "tensors 'a', 'b' are", "tensors 'a', …, and 3 more are"
+static std::string listTensors(const std::vector<std::string> &names) {
+  constexpr size_t most = 8;
+  std::string text = names.size() == 1 ? "tensor" : "tensors";
+  for (size_t i = 0; i < std::min(names.size(), most); ++i)
+    text += (i ? ", '" : " '") + names[i] + "'";
+  if (names.size() > most)
+    text += ", and " + std::to_string(names.size() - most) + " more";
+  return text + (names.size() == 1 ? " is" : " are");
+}
+
+/// Tensors that the program's training has and a checkpoint lacks, or the other
+/// way round. A run that went on without the latter would write a checkpoint
+/// that has lost them. Returns the hint for such problems, or nothing.
+static std::string listOtherState(const WeightFiles &files,
+                                  const std::set<std::string> &used,
+                                  const std::vector<std::string> &missing,
+                                  std::vector<std::string> &problems) {
+  std::vector<std::string> foreign;
   for (const auto &[name, entry] : files.tensors())
     if (!used.count(name) && name != skippedStepsName)
-      problems.push_back("tensor '" + name + "', " + entry.tensor->describe() +
-                         ", is no state of this program's training, which "
-                         "would lose it ('--weights' begins with the "
-                         "parameters alone)");
+      foreign.push_back(name);
+  if (!missing.empty())
+    problems.push_back(listTensors(missing) + " missing");
+  if (!foreign.empty())
+    problems.push_back(listTensors(foreign) +
+                       " no state of this program's training, which would "
+                       "lose it");
+  if (missing.empty() && foreign.empty())
+    return "";
+  return "; resume with the program that wrote the checkpoint, or begin with "
+         "its parameters alone ('--weights')";
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,30 +292,43 @@ static void fillTensor(const ParameterSource &source, const Rank &rank) {
   });
 }
 
-/// Appends what is wrong with the tensors of a source, and adds their names to
-/// `used`, and those that fit to `parts`.
+namespace {
+/// What is known of the tensors of a program's sources.
+struct SourceTensors {
+  std::set<std::string> used; ///< their names in the files
+  ReadParts parts;            ///< of those that fit
+  /// Names that the files lack, if they are a checkpoint of `train`; those of
+  /// other tools are among the problems.
+  std::vector<std::string> missing;
+  std::vector<std::string> problems;
+};
+} // namespace
+
 static void checkSource(const WeightFiles &files, const NameMap *map,
-                        const ParameterSource &source, bool converts,
-                        std::set<std::string> &used, ReadParts &parts,
-                        std::vector<std::string> &problems) {
+                        const ParameterSource &source, bool ofOtherTools,
+                        SourceTensors &tensors) {
   if (source.constant()) {
     if (!isFloat(safetensorsName(typeOf(source.parameter()))))
-      problems.push_back(source.place() + ": parameter '" +
-                         source.parameter().name + "' is " +
-                         nameOf(typeOf(source.parameter())) +
-                         "; a number is for f32, f16 and bf16");
+      tensors.problems.push_back(source.place() + ": parameter '" +
+                                 source.parameter().name + "' is " +
+                                 nameOf(typeOf(source.parameter())) +
+                                 "; a number is for f32, f16 and bf16");
     return;
   }
   source.forEachTensor(
       [&](const std::string &name, const std::vector<int64_t> &) {
         const WeightTensor *found = findTensor(files, map, name);
+        if (!found && !ofOtherTools) {
+          tensors.missing.push_back(name);
+          return;
+        }
         if (found)
-          used.insert(found->tensor->name);
-        std::string problem = describeMisfit(source, name, found, converts);
+          tensors.used.insert(found->tensor->name);
+        std::string problem = describeMisfit(source, name, found, ofOtherTools);
         if (problem.empty())
-          parts.add(*found->tensor, source);
+          tensors.parts.add(*found->tensor, source);
         else
-          problems.push_back(problem);
+          tensors.problems.push_back(problem);
       });
 }
 
@@ -309,19 +344,20 @@ static void loadSource(const WeightFiles &files, const NameMap *map,
 static void load(const WeightFiles &files, const NameMap *map,
                  const std::vector<ParameterSource> &sources, const Rank &rank,
                  bool ofOtherTools, uint8_t refused) {
-  std::vector<std::string> problems;
-  std::set<std::string> used;
-  ReadParts parts;
+  SourceTensors tensors;
+  std::vector<std::string> &problems = tensors.problems;
+  std::string hint;
   for (const ParameterSource &source : sources)
-    checkSource(files, map, source, ofOtherTools, used, parts, problems);
+    checkSource(files, map, source, ofOtherTools, tensors);
   if (ofOtherTools)
-    listExtra(files, *rank.program, used, map, problems);
+    listExtra(files, *rank.program, tensors.used, map, problems);
   else
-    listForeign(files, used, problems);
+    hint = listOtherState(files, tensors.used, tensors.missing, problems);
+  if (ofOtherTools && !map)
+    hint = hintAtMap(files, tensors.used);
   if (map && problems.empty())
-    parts.listUnread(*map, problems);
-  refuseMisfits(files, *rank.program, problems,
-                ofOtherTools && !map ? hintAtMap(files, used) : "");
+    tensors.parts.listUnread(*map, problems);
+  refuseMisfits(files, *rank.program, problems, hint);
   files.verifyMetadata();
   for (const ParameterSource &source : sources)
     loadSource(files, map, source, rank, refused);

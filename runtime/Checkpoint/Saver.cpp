@@ -88,7 +88,7 @@ void Saver::write(const RunState &state, const std::string &path,
                   int generations, int64_t step) {
   if (!options.inBackground) {
     saveCheckpoint(path, rank, state, generations);
-    doneStep = step;
+    noteDone(step);
     return;
   }
   if (copy)
@@ -124,7 +124,15 @@ void Saver::wait() {
   if (!writing.valid())
     return;
   writing.get();
-  doneStep = begunStep;
+  noteDone(begunStep);
+}
+
+/// The newest checkpoint at `options.path` is that of `step`. That of the best
+/// evaluation leaves it as it is.
+void Saver::noteDone(int64_t step) {
+  if (step != doneStep)
+    written = {options.path, step};
+  doneStep = step;
 }
 
 int64_t Saver::savedStep() {

@@ -24,12 +24,20 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace meshc::runtime {
 
 class CopyBuffer;
+
+/// A checkpoint whose file is in place.
+struct WrittenCheckpoint {
+  std::string path;
+  int64_t step = 0;
+};
 
 struct SaveOptions {
   std::string path;
@@ -64,6 +72,11 @@ public:
   void check();
   /// Waits for the write in progress. Throws like check().
   void wait();
+  /// On rank 0: the newest checkpoint of save() that has been written since the
+  /// last call; null if there is none.
+  std::optional<WrittenCheckpoint> takeWritten() {
+    return std::exchange(written, std::nullopt);
+  }
   /// The step of the newest checkpoint that this run has written, or of the one
   /// that it resumes from if that has the same name; -1: none. Waits for the
   /// write in progress, and does not throw its failure. All ranks call it.
@@ -75,6 +88,7 @@ public:
 
 private:
   int takeGenerations();
+  void noteDone(int64_t step);
   void write(const RunState &state, const std::string &path, int generations,
              int64_t step);
 
@@ -83,6 +97,7 @@ private:
   std::unique_ptr<CopyBuffer> copy; ///< on rank 0, in the background
   std::future<void> writing;
   int64_t begunStep = -1, doneStep = -1;
+  std::optional<WrittenCheckpoint> written;
   bool replacesDamaged = false;
 };
 

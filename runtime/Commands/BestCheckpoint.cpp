@@ -9,10 +9,10 @@
 
 #include "meshc/EscapeControls.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/Figure.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <sys/stat.h>
 
@@ -116,12 +116,10 @@ bool BestCheckpoint::count(const std::vector<double> &means, RunState &state) {
 }
 
 std::string BestCheckpoint::describe(const BestEvaluation &best) {
-  char number[400];
-  std::snprintf(number, sizeof(number), " %.4f after step %lld", best.value,
-                static_cast<long long>(best.step));
   return "best " +
          meshc::escapeControls(best.metric.substr(0, best.metric.rfind(':'))) +
-         number;
+         ' ' + formatFigure(best.value) + " after step " +
+         std::to_string(best.step);
 }
 
 std::string BestCheckpoint::describeEnd(const RunState &state) const {

@@ -7,6 +7,7 @@
 #include "runtime/Commands/Evaluate.h"
 
 #include "runtime/Base/Counted.h"
+#include "runtime/Base/Figure.h"
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Commands/TrainedTokens.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 using namespace meshc::runtime;
@@ -170,10 +170,8 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
   std::string text;
   log.begin(state.step);
   for (size_t i = 0; i < names.size(); ++i) {
-    char number[400];
-    std::snprintf(number, sizeof(number), " %.4f", (*means)[i]);
-    text += names[i] + number + " (" + counted(dataset.examples(), "example") +
-            ")\n";
+    text += names[i] + ' ' + formatFigure((*means)[i]) + " (" +
+            counted(dataset.examples(), "example") + ")\n";
     log.add(names[i], (*means)[i]);
   }
   log.add("examples", static_cast<double>(dataset.examples()));

@@ -67,6 +67,24 @@ static void printTensors(const MeshcProgram &program, MeshcRole role,
   }
 }
 
+/// How many numbers the training learns: "1234 parameters in 5 tensors".
+static void printParameterCount(const MeshcProgram &program,
+                                std::ostream &out) {
+  int64_t tensors = 0, elements = 0;
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    if (tensor.role != MESHC_PARAMETER)
+      continue;
+    ++tensors;
+    int64_t count = 1;
+    for (uint32_t j = 0; j < tensor.rank; ++j)
+      count *= tensor.dims[j].size;
+    elements += count;
+  }
+  out << counted(elements, "parameter") << " in " << counted(tensors, "tensor")
+      << '\n';
+}
+
 /// For GPU programs: the code, and the memory beside the arena.
 static void printDevice(const MeshcProgram &program, std::ostream &out) {
   if (program.target != MESHC_CUDA)
@@ -119,6 +137,7 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   }
   out << (program.axisCount ? ": " : "of ") << ranks
       << (ranks == 1 ? " rank\n" : " ranks\n");
+  printParameterCount(program, out);
   out << "arena " << describeBytes(program.arenaBytes) << " per rank\n";
   if (program.trainStep)
     out << "copy of the state " << describeBytes(stateCopyBytes(program))

@@ -15,30 +15,32 @@ using namespace meshc::runtime;
 
 static constexpr std::chrono::minutes mostTime(10);
 
-std::optional<ReplayedFault>
-meshc::runtime::replaySteps(Session &session, const RepeatableRun &run,
-                            int64_t last, bool quiet) {
-  int64_t done = run.restore();
+Replay meshc::runtime::replaySteps(Session &session, const RepeatableRun &run,
+                                   int64_t last, bool quiet) {
+  Replay replay;
+  replay.step = run.restore();
+  replay.first = replay.step + 1;
   if (session.speaks() && !quiet)
-    printOut((done + 1 == last
-                  ? "replaying step "
-                  : "replaying steps " + std::to_string(done + 1) + " to ") +
-             std::to_string(last) +
-             " to find the op whose result is not finite\n");
+    printOut(
+        (replay.first == last
+             ? "replaying step "
+             : "replaying steps " + std::to_string(replay.first) + " to ") +
+        std::to_string(last) + " to find the op whose result is not finite\n");
   FaultSearch search(session, StepFunction::Train);
   StopAgreement stop(session.rank());
   auto begin = std::chrono::steady_clock::now();
-  while (done < last) {
-    ++done;
+  while (replay.step < last) {
+    ++replay.step;
     if (search.run(run.runStep)) {
-      Fault fault = search.explain();
-      if (fault.text.empty())
-        return std::nullopt;
-      return ReplayedFault{fault, done};
+      replay.fault = search.explain();
+      if (!replay.fault.text.empty())
+        replay.end = Replay::End::Fault;
+      return replay;
     }
     bool isLate = std::chrono::steady_clock::now() - begin > mostTime;
     if (stop.afterStep() || largestOfRanks(session.communicator(), isLate))
-      return std::nullopt;
+      return replay;
   }
-  return std::nullopt;
+  replay.end = Replay::End::Finite;
+  return replay;
 }

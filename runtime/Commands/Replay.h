@@ -33,18 +33,24 @@ struct RepeatableRun {
   std::function<void()> runStep;
 };
 
-struct ReplayedFault {
+/// What a replay found.
+struct Replay {
+  enum class End {
+    Fault,  ///< a step that is not finite
+    Finite, ///< this time all steps are finite
+    Unknown ///< a signal arrived, ten minutes have passed, or the program does
+            ///< not describe its calls
+  };
+  End end = End::Unknown;
   Fault fault;
-  int64_t step = 0; ///< number of the step, from 1
+  int64_t first = 0; ///< number of the first step that was repeated, from 1
+  int64_t step = 0;  ///< of the last one
 };
 
 /// Repeats the steps up to number `last`, which was not finite; all ranks call
-/// it. Rank 0 says so on stdout, unless `quiet`. Null if nothing was found: a
-/// signal arrived, ten minutes have passed, or the program does not describe
-/// its calls. Throws what `run` throws.
-std::optional<ReplayedFault> replaySteps(Session &session,
-                                         const RepeatableRun &run, int64_t last,
-                                         bool quiet);
+/// it. Rank 0 says so on stdout, unless `quiet`. Throws what `run` throws.
+Replay replaySteps(Session &session, const RepeatableRun &run, int64_t last,
+                   bool quiet);
 
 } // namespace meshc::runtime
 

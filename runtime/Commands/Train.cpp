@@ -8,93 +8,22 @@
 
 #include "meshc/EscapeControls.h"
 #include "runtime/Base/StandardStreams.h"
-#include "runtime/Checkpoint/LoadTensors.h"
-#include "runtime/Checkpoint/Saver.h"
-#include "runtime/Commands/Beginning.h"
-#include "runtime/Commands/BestCheckpoint.h"
-#include "runtime/Commands/Evaluate.h"
-#include "runtime/Commands/Replay.h"
 #include "runtime/Commands/Stop.h"
 #include "runtime/Commands/TrainedTokens.h"
-#include "runtime/Commands/TrainingLog.h"
-#include "runtime/Commands/UpdateGuard.h"
-#include "runtime/Data/Feeder.h"
-#include "runtime/Monitor/StepTrace.h"
+#include "runtime/Commands/Training.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 using namespace meshc::runtime;
-
-namespace {
-
-/// One rank's training run.
-class Training {
-public:
-  Training(Session &session, const Options &options, const Dataset &data,
-           const Dataset *evalData);
-
-  ExitCode run();
-
-private:
-  int64_t plannedSteps() const;
-  void prepareSaves(const Beginning &beginning);
-  Shuffle makeOrder() const;
-  void beginStep(const Shuffle &shuffle);
-  std::optional<bool> readMetrics();
-  void endStep();
-  void endSteps(int stillOpen);
-  void runToEnd();
-  int runSteps();
-  int64_t restore();
-  Selection selectionOf(const Shuffle &shuffle, int64_t step) const;
-  [[noreturn]] void stopAt(int64_t step, const std::string &what);
-  void checkLoss(int64_t step);
-  void guardUpdates();
-  void skip(int64_t step);
-  std::string explainSkip(int64_t step);
-  bool isSaveStep() const;
-  bool isEvalStep() const;
-  bool missesEvaluation();
-  bool endsEarly() const;
-  void checkFinite();
-  void save();
-  void saveBest();
-  int evaluate();
-  ExitCode end(int signal);
-
-  Session &session;
-  const Options &options;
-  const Dataset &data, *evalData;
-  Feeder feeder;
-  std::optional<Evaluator> evaluator;
-  std::optional<BestCheckpoint> best; ///< of `--keep-best`
-  RunState state;                     ///< after the steps that were started
-  int64_t total = 0;                  ///< steps that were asked for
-  int openSteps = 0;                  ///< started, and their metrics not read
-  int64_t batches = 0;                ///< that were read
-  int64_t savedAt = -1;  ///< the step that was last given to the saver
-  int64_t replaced = -1; ///< steps of another run's checkpoint, which is kept
-  std::optional<Saver> saver;
-  /// Steps that were done when the run began, and those that were skipped.
-  int64_t firstStep = 0, firstSkipped = 0;
-  std::vector<std::string> names;
-  std::vector<float> values;
-  std::optional<TrainingLog> log;
-  std::optional<StepTrace> trace;
-  std::optional<UpdateGuard> guard;     ///< of `--on-nonfinite skip`
-  bool explained = false;               ///< a step that it dropped
-  std::optional<Failure> badEvaluation; ///< its metrics are not finite
-};
-
-} // namespace
 
 Training::Training(Session &session, const Options &options,
                    const Dataset &data, const Dataset *evalData)
     : session(session), options(options), data(data), evalData(evalData),
       feeder(session.program(), data, session.coords()),
+      limits(readLimits(session.program())),
       names(session.metricNames(StepFunction::Train)) {
   if (evalData)
     evaluator.emplace(session, *evalData, evaluatedFunction(session, options));
@@ -118,17 +47,29 @@ Shuffle Training::makeOrder() const {
                            : Shuffle(state.seed, data.examples());
 }
 
+void Training::readBatch(const Shuffle &shuffle) {
+  std::vector<std::pair<const MeshcTensor *, char *>> blocks;
+  feeder.fill(
+      [&](const MeshcTensor &input) {
+        return blocks.emplace_back(&input, session.device().stage(input))
+            .second;
+      },
+      {&shuffle, state.position, data.batch()});
+  if (replacesBadTargets)
+    for (const auto &[input, block] : blocks)
+      if (auto known = limits.find(input->name); known != limits.end())
+        replaceBadTargets(known->second, block, blockSpan(*input));
+  feeder.prefetch({&shuffle, state.position + data.batch(), data.batch()});
+  ++batches;
+}
+
 /// Reads a batch, while the device may still run the previous step, and starts
 /// the step, during which the disk may read the next batch. A batch that is
 /// held is available to every run that may be in progress.
 void Training::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
-  if (!options.holdBatch || batches <= device.runsAhead()) {
-    feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
-                {&shuffle, state.position, data.batch()});
-    feeder.prefetch({&shuffle, state.position + data.batch(), data.batch()});
-    ++batches;
-  }
+  if (!options.holdBatch || batches <= device.runsAhead())
+    readBatch(shuffle);
   session.context().step = state.step;
   device.run(StepFunction::Train);
   ++openSteps;
@@ -197,129 +138,6 @@ bool Training::endsEarly() const {
   return best && state.step < total && best->ends(state);
 }
 
-/// Runs the next step, with no other step open, to completion.
-void Training::runToEnd() {
-  beginStep(makeOrder());
-  readMetrics();
-}
-
-/// Sets the state to that of the last checkpoint, or of the start. Returns how
-/// many steps had been done by then.
-int64_t Training::restore() {
-  while (openSteps > 0)
-    readMetrics();
-  batches = 0;
-  if (saver && saver->savedStep() >= 0) {
-    SafetensorsFile file(options.checkpoint);
-    loadState(file, session.rank());
-    state = readRunState(file);
-  } else {
-    state = beginRun(session, options).state;
-  }
-  return state.step;
-}
-
-/// The examples of a step.
-Selection Training::selectionOf(const Shuffle &shuffle, int64_t step) const {
-  return {&shuffle, state.position - (state.step - step + 1) * data.batch(),
-          data.batch()};
-}
-
-/// Ends the run because of `what` in step number `step`, and reports the first
-/// value that was not finite. All ranks call it.
-void Training::stopAt(int64_t step, const std::string &what) {
-  Shuffle shuffle = makeOrder();
-  std::string bad = data.findBadTarget(selectionOf(shuffle, step));
-  if (!bad.empty())
-    throw Failure(ExitCode::Data, what + ": " + bad);
-  const int64_t checkpoint = saver ? saver->savedStep() : -1;
-  std::optional<ReplayedFault> found;
-  log->endLine();
-  try {
-    found =
-        replaySteps(session, {[&] { return restore(); }, [&] { runToEnd(); }},
-                    step, options.quiet);
-  } catch (const Failure &failure) {
-    if (failure.code() != ExitCode::Checkpoint) // it no longer exists
-      throw;
-  }
-  std::string cause;
-  if (found && !found->fault.input.empty()) {
-    bad = data.findNotFinite(selectionOf(shuffle, found->step),
-                             found->fault.input, HasNan | HasInfinity);
-    if (!bad.empty())
-      throw Failure(ExitCode::Data, what + ": " + bad);
-  }
-  if (found)
-    cause = (found->step == step
-                 ? ": "
-                 : ": in step " + std::to_string(found->step) + ", ") +
-            found->fault.text;
-  throw Failure(ExitCode::Numeric,
-                what + cause + "; lower the learning rate" +
-                    (checkpoint >= 0 ? ", and go on from checkpoint '" +
-                                           options.checkpoint + "' of step " +
-                                           std::to_string(checkpoint)
-                                     : ""));
-}
-
-void Training::checkLoss(int64_t step) {
-  if (values.empty() || std::isfinite(values.front()))
-    return;
-  stopAt(step, "the " + names.front() + " of step " + std::to_string(step) +
-                   " is " +
-                   (std::isnan(values.front()) ? "not a number" : "infinite"));
-}
-
-/// Starts to keep the state before each step.
-void Training::guardUpdates() {
-  guard.emplace(session);
-  if (session.speaks() && !options.quiet)
-    printOut("a copy of " +
-             std::to_string(UpdateGuard::bytes(session.program())) +
-             " bytes per rank is kept for '--on-nonfinite skip'\n");
-}
-
-/// Counts a step whose update was dropped, and reports why for the first one.
-void Training::skip(int64_t step) {
-  ++state.skipped;
-  if (explained)
-    return;
-  explained = true;
-  std::string why = explainSkip(step);
-  if (!session.speaks())
-    return;
-  log->endLine();
-  printError(std::string(session.program().name) +
-             ": warning: the update of step " + std::to_string(step) +
-             " is skipped, as it is not finite" +
-             (why.empty() ? "" : ": " + why) + '\n');
-}
-
-/// Finds the first value of a step that was not finite; the state before the
-/// step is available. All ranks call it.
-std::string Training::explainSkip(int64_t step) {
-  Shuffle shuffle = makeOrder();
-  Selection selection = selectionOf(shuffle, step);
-  std::string bad = data.findBadTarget(selection);
-  if (!bad.empty())
-    return bad;
-  const RunState after = state;
-  const std::vector<float> seen = values;
-  state.step = step - 1;
-  state.position = selection.first;
-  FaultSearch search(session, StepFunction::Train);
-  Fault fault;
-  if (search.run([&] { runToEnd(); }))
-    fault = search.explain();
-  guard->restore();
-  state = after;
-  values = seen;
-  if (!fault.input.empty())
-    bad = data.findNotFinite(selection, fault.input, HasNan | HasInfinity);
-  return bad.empty() ? fault.text : bad;
-}
-
 /// Checks what the checkpoints of this run will replace, and allocates memory
 /// for them.
 void Training::prepareSaves(const Beginning &beginning) {
@@ -342,23 +160,28 @@ void Training::prepareSaves(const Beginning &beginning) {
     saver->setSavedStep(savedAt = state.step);
 }
 
-/// Ends the run if a parameter is not finite.
-void Training::checkFinite() {
-  const MeshcTensor *bad = findNotFinite(session.rank()),
-                    *tensors = session.program().tensors;
-  if (int64_t number =
-          largestOfRanks(session.communicator(), bad ? bad - tensors + 1 : 0))
-    stopAt(state.step, std::string("parameter '") + tensors[number - 1].name +
-                           "' is not finite after step " +
-                           std::to_string(state.step) + " and is not saved");
-}
-
 void Training::save() {
   if (!saver || savedAt == state.step || state.step < replaced)
     return;
+  log->pause();
   checkFinite();
   saver->save(state);
   savedAt = state.step;
+  log->resume();
+}
+
+/// Says which checkpoint has been written: the last one, and before it at most
+/// one every two seconds.
+void Training::reportSaved(bool isLast) {
+  using namespace std::chrono_literals;
+  std::optional<WrittenCheckpoint> written;
+  if (!saver || !(written = saver->takeWritten()))
+    return;
+  auto now = std::chrono::steady_clock::now();
+  if (!isLast && now - saidSaved < 2s)
+    return;
+  saidSaved = now;
+  log->afterSave(written->step, written->path);
 }
 
 void Training::saveBest() {
@@ -372,6 +195,13 @@ void Training::saveBest() {
 /// Returns the signal that ended it early, or 0. Metrics that are not finite do
 /// not end the training; the exit code reports them.
 int Training::evaluate() {
+  log->pause();
+  int signal = evaluateNow();
+  log->resume();
+  return signal;
+}
+
+int Training::evaluateNow() {
   std::optional<std::vector<double>> means = evaluator->run();
   if (!means)
     return evaluator->signal();
@@ -426,7 +256,8 @@ ExitCode Training::end(int signal) {
 int Training::runSteps() {
   StopAgreement stop(session.rank());
   Shuffle shuffle = makeOrder();
-  log->begin(total, data.batch());
+  log->begin({state.step, total, data.batch(),
+              options.holdBatch ? 0 : data.examples(), state.position});
   int signal = 0;
   if (missesEvaluation())
     signal = evaluate();
@@ -448,6 +279,7 @@ int Training::runSteps() {
       signal = evaluate();
     if (saver)
       saver->check();
+    reportSaved(/*isLast=*/false);
     if (!signal)
       signal = stop.afterStep();
   }
@@ -486,10 +318,12 @@ ExitCode Training::run() {
     trace->finish(state.step);
   log->endLine();
   save();
+  reportSaved(/*isLast=*/true);
   if (!signal && evaluator && !endsEarly())
     signal = evaluate();
   if (saver)
     saver->wait();
+  reportSaved(/*isLast=*/true);
   return end(signal);
 }
 

@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/TrainingLog.h"
 
+#include "meshc/EscapeControls.h"
+#include "runtime/Base/Figure.h"
 #include "runtime/Base/StandardStreams.h"
 
 #include <algorithm>
-#include <cstdio>
 
 using namespace meshc::runtime;
 
@@ -28,12 +29,34 @@ TrainingLog::TrainingLog(Session &session, const Options &options,
              resumePoint(first, resumed)),
       loggedAt(first) {}
 
-void TrainingLog::begin(int64_t total, int64_t examples) {
-  batch = examples;
+void TrainingLog::begin(const TrainingPlan &plan) {
+  batch = plan.batch;
   std::optional<double> communication = session.device().communicationTime();
   loggedCommunication = communication.value_or(0);
-  progress.emplace(first, total, batch, options.logEvery, communication,
+  progress.emplace(plan, options.logEvery, communication,
                    options.quiet || !session.speaks());
+}
+
+void TrainingLog::pause() {
+  pausedTime = progress->elapsed();
+  pausedCommunication = session.device().communicationTime().value_or(0);
+}
+
+void TrainingLog::resume() {
+  const double time = progress->elapsed() - pausedTime;
+  const double communication =
+      session.device().communicationTime().value_or(0) - pausedCommunication;
+  progress->leaveOut(time, communication);
+  loggedTime += time;
+  loggedCommunication += communication;
+}
+
+void TrainingLog::afterSave(int64_t step, const std::string &path) {
+  if (!session.speaks() || options.quiet)
+    return;
+  endLine();
+  printOut("saved '" + meshc::escapeControls(path) + "' (step " +
+           std::to_string(step) + ")\n");
 }
 
 /// Enters values into the log and the event file; `time`, in seconds since the
@@ -97,10 +120,8 @@ void TrainingLog::afterEvaluation(int64_t step,
   std::string text;
   Values logged;
   for (size_t i = 0; i < metrics.size(); ++i) {
-    char number[400];
-    std::snprintf(number, sizeof(number), " %.4f after step %lld\n", means[i],
-                  static_cast<long long>(step));
-    text += "eval " + metrics[i] + number;
+    text += "eval " + metrics[i] + ' ' + formatFigure(means[i]) +
+            " after step " + std::to_string(step) + '\n';
     logged.emplace_back(loggedName(metrics[i]), means[i]);
   }
   // A resumed run with nothing left to do repeats an evaluation.

@@ -29,8 +29,14 @@ public:
   TrainingLog(Session &session, const Options &options, int64_t first,
               bool resumed);
 
-  /// The first step begins; there will be `total`, each with `batch` examples.
-  void begin(int64_t total, int64_t batch);
+  /// The first step begins.
+  void begin(const TrainingPlan &plan);
+  /// What happens from pause() to resume(), an evaluation for example, is not a
+  /// part of steps: their times and rates do not contain it.
+  void pause();
+  void resume();
+  /// A checkpoint of `step` steps has been written.
+  void afterSave(int64_t step, const std::string &path);
   /// Step number `step` (from 1) is done. `skipped`: steps whose updates were
   /// dropped so far; null if none are ever dropped.
   void afterStep(int64_t step, const std::vector<float> &values,
@@ -61,6 +67,7 @@ private:
   // At the previous line.
   int64_t loggedAt;
   double loggedTime = 0, loggedCommunication = 0;
+  double pausedTime = 0, pausedCommunication = 0; ///< at pause()
 };
 
 } // namespace meshc::runtime

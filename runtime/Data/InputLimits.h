@@ -35,6 +35,10 @@ struct InputLimits {
 /// {"labels": -100} and "indices": {"tokens": 256}.
 std::map<std::string, InputLimits> readLimits(const MeshcProgram &program);
 
+/// Sets those of `count` numbers of an i32 input that are no classes of the
+/// `cross_entropy` whose targets they are to 0.
+void replaceBadTargets(const InputLimits &limits, char *block, int64_t count);
+
 } // namespace meshc::runtime
 
 #endif // MESHC_RUNTIME_DATA_INPUTLIMITS_H

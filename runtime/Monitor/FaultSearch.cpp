@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 using namespace meshc::runtime;
 
@@ -116,6 +117,25 @@ static std::string listOps(const std::vector<std::string> &ops) {
   return text + (ops.size() > most ? ", ..." : "");
 }
 
+/// Of some ops, the one that can give a NaN or an infinite value of arguments
+/// far from both; empty if there is none, or if there are several of different
+/// places. At one place, an op comes before those of its gradient.
+static std::string findLikely(const std::vector<std::string> &ops) {
+  static const std::set<std::string> partial = {
+      "div", "exp", "log", "mod", "pow", "reciprocal", "rsqrt", "sqrt"};
+  auto placeOf = [](const std::string &op) { return op.substr(op.find(' ')); };
+  std::string likely;
+  for (const std::string &op : ops) {
+    if (!partial.count(op.substr(0, op.find(' '))))
+      continue;
+    if (likely.empty())
+      likely = op;
+    else if (placeOf(op) != placeOf(likely))
+      return "";
+  }
+  return likely;
+}
+
 std::string FaultSearch::describe(const std::vector<Merged> &merged,
                                   size_t value, Finiteness kind) const {
   const CheckedValue &known = check.values()[value];
@@ -130,6 +150,9 @@ std::string FaultSearch::describe(const std::vector<Merged> &merged,
     text += " at " + known.location;
   if (!call.ops.empty())
     text += " (" + listOps(call.ops) + ")";
+  if (std::string likely = findLikely(call.ops);
+      call.ops.size() > 1 && !likely.empty())
+    text += ", most likely by '" + likely + "',";
   if (!call.iteration.empty())
     text += " in " + call.iteration;
   int rank =

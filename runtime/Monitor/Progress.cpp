@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Monitor/Progress.h"
 
+#include "runtime/Base/Figure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Comm/World.h"
 
@@ -89,67 +90,80 @@ static std::string formatMilliseconds(double seconds) {
   return text;
 }
 
-/// "104648", "12.3", "0.46"; or in short "105k"
-static std::string formatRate(double rate, bool isShort) {
-  char text[64];
-  if (isShort && rate >= 1e7)
-    std::snprintf(text, sizeof(text), "%.0fM", rate / 1e6);
-  else if (isShort && rate >= 1e4)
-    std::snprintf(text, sizeof(text), "%.0fk", rate / 1e3);
-  else
-    std::snprintf(text, sizeof(text), "%.*f",
-                  rate < 9.995   ? 2
-                  : rate < 99.95 ? 1
-                                 : 0,
-                  rate);
+/// "104648", "12.3", "0.46"
+static std::string formatRate(double rate) {
+  char text[400];
+  std::snprintf(text, sizeof(text), "%.*f",
+                rate < 9.995   ? 2
+                : rate < 99.95 ? 1
+                               : 0,
+                rate);
   return text;
 }
 
 namespace {
-/// A part of a line, and how early it is dropped if space is short: the highest
-/// first, 0 never.
+/// What is left out of a line if space is short, the highest first. Metrics
+/// other than the loss lie between Eta and Bar.
+enum Importance {
+  Always = 0,
+  Loss,
+  Eta,
+  FirstMetric,
+  LastMetric = 90,
+  Bar,
+  Epoch,
+  Skipped,
+  StepTime,
+  LongWords,
+  Communication,
+  Rate
+};
+/// A part of a line.
 struct Field {
   std::string text;
-  int dispensable;
+  int importance;
 };
 } // namespace
 
 static std::vector<Field> makeFields(const ProgressStatus &status,
                                      bool isShort) {
   std::vector<Field> fields;
-  char text[400];
   fields.push_back({(isShort ? "" : "step ") + std::to_string(status.done) +
                         '/' + std::to_string(status.total),
-                    0});
+                    Always});
+  if (status.epoch > 0)
+    fields.push_back({"epoch " + std::to_string(status.epoch) + '/' +
+                          std::to_string(status.epochs),
+                      Epoch});
   for (size_t i = 0; i < status.values.size(); ++i) {
-    double value = status.values[i];
-    std::snprintf(text, sizeof(text), " %.4f", value);
-    fields.push_back({status.names[i] + (std::isnan(value) ? " nan" : text),
-                      i == 0 ? 1 : 10 + static_cast<int>(i)});
+    int place = FirstMetric + static_cast<int>(i) - 1;
+    fields.push_back({status.names[i] + ' ' + formatFigure(status.values[i]),
+                      i == 0 ? Loss : std::min<int>(place, LastMetric)});
   }
   fields.push_back(
       {formatMilliseconds(status.stepSeconds) + (isShort ? " ms" : " ms/step"),
-       3});
-  fields.push_back({formatRate(status.examplesPerSecond, isShort) +
-                        (isShort ? " ex/s" : " examples/s"),
-                    4});
-  if (status.communication) {
-    std::snprintf(text, sizeof(text), "comm %.0f%%",
-                  100 * *status.communication);
-    fields.push_back({text, 5});
-  }
+       StepTime});
+  fields.push_back(
+      {formatRate(status.examplesPerSecond) + " examples/s", Rate});
+  if (status.communication)
+    fields.push_back(
+        {"comm " + std::to_string(std::lround(100 * *status.communication)) +
+             '%',
+         Communication});
   if (status.skipped)
-    fields.push_back({"skipped " + std::to_string(status.skipped), 6});
+    fields.push_back({"skipped " + std::to_string(status.skipped), Skipped});
   fields.push_back({(status.done == status.total ? "took " : "ETA ") +
                         formatTime(status.seconds),
-                    2});
+                    Eta});
   return fields;
 }
 
-static std::string join(const std::vector<Field> &fields) {
+/// The fields of at most that importance.
+static std::string join(const std::vector<Field> &fields, int least) {
   std::string line;
   for (const Field &field : fields)
-    line += (line.empty() ? "" : "  ") + field.text;
+    if (field.importance <= least)
+      line += (line.empty() ? "" : "  ") + field.text;
   return line;
 }
 
@@ -165,7 +179,7 @@ static std::string formatBar(const ProgressStatus &status, size_t width) {
 }
 
 std::string meshc::runtime::formatProgress(const ProgressStatus &status) {
-  return join(makeFields(status, /*isShort=*/false));
+  return join(makeFields(status, /*isShort=*/false), Rate);
 }
 
 std::string meshc::runtime::formatProgress(const ProgressStatus &status,
@@ -173,43 +187,50 @@ std::string meshc::runtime::formatProgress(const ProgressStatus &status,
   constexpr size_t smallestBar = 8, largestBar = 26;
   // The last column stays empty: some terminals wrap as soon as it is filled.
   const size_t room = std::max<size_t>(width, 2) - 1;
-  std::string line = formatProgress(status);
-  if (line.size() + 1 + smallestBar <= room)
-    return formatBar(status, std::min(room - line.size() - 1, largestBar)) +
-           ' ' + line;
-  if (line.size() <= room)
-    return line;
-  std::vector<Field> fields = makeFields(status, /*isShort=*/true);
-  for (line = join(fields); line.size() > room; line = join(fields)) {
-    auto least = std::max_element(fields.begin(), fields.end(),
-                                  [](const Field &a, const Field &b) {
-                                    return a.dispensable < b.dispensable;
-                                  });
-    if (least->dispensable == 0)
-      return line.substr(0, room);
-    fields.erase(least);
+  const std::vector<Field> full = makeFields(status, /*isShort=*/false),
+                           brief = makeFields(status, /*isShort=*/true);
+  std::string line;
+  for (int shown = Rate; shown >= Always; --shown) {
+    line = join(shown >= LongWords ? full : brief, shown);
+    size_t bar = shown >= Bar ? smallestBar + 1 : 0;
+    if (line.size() + bar > room)
+      continue;
+    return bar ? formatBar(status,
+                           std::min(room - line.size() - 1, largestBar)) +
+                     ' ' + line
+               : line;
   }
-  return line;
+  return line.substr(0, room);
 }
 
-Progress::Progress(int64_t first, int64_t total, int64_t batch,
-                   int64_t lineEvery, std::optional<double> communication,
-                   bool silent)
-    : first(first), total(total), batch(batch), lineEvery(lineEvery),
-      silent(silent), terminal(!silent && isWatched()), begin(Clock::now()),
-      shown(begin), shownSteps(first),
-      shownCommunication(communication.value_or(0)) {}
+int64_t TrainingPlan::epochOf(int64_t step) const {
+  if (examples <= 0)
+    return 0;
+  return (position + (step - first) * batch - 1) / examples + 1;
+}
+
+Progress::Progress(const TrainingPlan &plan, int64_t lineEvery,
+                   std::optional<double> communication, bool silent)
+    : plan(plan), lineEvery(lineEvery), silent(silent),
+      terminal(!silent && isWatched()), begin(Clock::now()), shown(begin),
+      shownSteps(plan.first), shownCommunication(communication.value_or(0)) {}
 
 double Progress::elapsed() const { return seconds(Clock::now() - begin); }
 
+void Progress::leaveOut(double time, double communication) {
+  shown += std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(time));
+  shownCommunication += communication;
+}
+
 bool Progress::isDue(int64_t done, Clock::time_point now) const {
-  if (done == total)
+  if (done == plan.total)
     return true;
   if (terminal)
     return now - shown > std::chrono::milliseconds(100);
   if (lineEvery)
     return done % lineEvery == 0;
-  return done == first + 1 || now - shown > std::chrono::seconds(2);
+  return done == plan.first + 1 || now - shown > std::chrono::seconds(2);
 }
 
 void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
@@ -224,25 +245,27 @@ void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
   double time = std::max(seconds(now - shown), 1e-9);
   ProgressStatus status;
   status.done = done;
-  status.total = total;
+  status.total = plan.total;
+  status.epoch = plan.epochOf(done);
+  status.epochs = plan.epochOf(plan.total);
   status.names = names;
   status.values = values;
   status.stepSeconds = time / std::max(steps, 1.0);
-  status.examplesPerSecond = steps * static_cast<double>(batch) / time;
+  status.examplesPerSecond = steps * static_cast<double>(plan.batch) / time;
   if (communication)
     status.communication =
         std::clamp((*communication - shownCommunication) / time, 0.0, 1.0);
   status.skipped = skipped;
   status.seconds = seconds(now - begin);
-  if (done != total)
-    status.seconds *=
-        static_cast<double>(total - done) / static_cast<double>(done - first);
+  if (done != plan.total)
+    status.seconds *= static_cast<double>(plan.total - done) /
+                      static_cast<double>(done - plan.first);
   if (terminal)
     printRaw("\r" + formatProgress(status, terminalWidth()) + "\033[K");
   else
     printOut(formatProgress(status) + '\n');
   lineOpen = terminal;
-  if (done == total)
+  if (done == plan.total)
     endLine();
   shown = now;
   shownSteps = done;

@@ -95,8 +95,9 @@ std::string meshc::runtime::describeEvents(const Recording &recording,
   for (const TracedActivity &activity : recording.activities) {
     const TracedCall &call = recording.calls[activity.call];
     text += ",\n" +
-            spanEvent(call.name, categories[static_cast<size_t>(call.kind)],
-                      rank, activity.stream, activity.span, begin) +
+            spanEvent(costs.nameOf(call),
+                      categories[static_cast<size_t>(call.kind)], rank,
+                      activity.stream, activity.span, begin) +
             (activity.detail.empty()
                  ? ends[activity.call]
                  : describeArguments(call, costs, activity.detail));

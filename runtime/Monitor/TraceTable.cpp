@@ -29,6 +29,7 @@ static CallCost readCost(const nlohmann::json &entry) {
   CallCost cost;
   cost.location = withoutFolder(entry.value("location", ""));
   cost.lines = entry.value("lines", "");
+  cost.op = entry.value("op", "");
   cost.tensor = entry.value("tensor", "");
   cost.bytes = entry.value("read", 0.0) + entry.value("written", 0.0);
   cost.flops = entry.value("flops", 0.0);
@@ -103,6 +104,11 @@ CallCost CallCosts::of(const TracedCall &call) const {
   return cost;
 }
 
+std::string CallCosts::nameOf(const TracedCall &call) const {
+  const std::string op = of(call).op;
+  return op.empty() ? call.name : op;
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -117,7 +123,9 @@ struct Row {
 
 static std::string describe(const TracedCall &call, const CallCost &cost) {
   static const char *const kinds[] = {"kernel ", "product ", "", ""};
-  std::string text = kinds[static_cast<size_t>(call.kind)] + call.name;
+  std::string text = cost.op.empty()
+                         ? kinds[static_cast<size_t>(call.kind)] + call.name
+                         : cost.op;
   if (!cost.location.empty())
     text += ", " + cost.location;
   // The lines if they say more than the location.
@@ -329,6 +337,36 @@ std::string meshc::runtime::describeCollectives(const Recording &recording,
 // All calls
 //===----------------------------------------------------------------------===//
 
+/// The first ten rows, which are the longest, and one for all others.
+static std::vector<Row> shorten(std::vector<Row> rows) {
+  constexpr size_t most = 10;
+  if (rows.size() <= most + 1)
+    return rows;
+  Row others;
+  others.what = std::to_string(rows.size() - most) + " others";
+  for (size_t i = most; i < rows.size(); ++i) {
+    others.calls += rows[i].calls;
+    others.microseconds += rows[i].microseconds;
+    others.bytes += rows[i].bytes;
+    others.flops += rows[i].flops;
+  }
+  rows.resize(most);
+  rows.push_back(others);
+  return rows;
+}
+
+/// `step`: microseconds of one.
+static std::string describeRow(const Row &row, double step) {
+  const bool took = row.microseconds > 0;
+  return column(row.calls, 6, row.calls < 1 ? 1 : 0) +
+         column(row.microseconds, 12, 1) +
+         column(step > 0 ? 100 * row.microseconds / step : 0, 7, 2) +
+         column(row.bytes / 1e6, 12, 4) + column(row.flops / 1e9, 12, 4) +
+         column(took ? row.bytes / row.microseconds / 1e3 : 0, 10, 1) +
+         column(took ? row.flops / row.microseconds / 1e3 : 0, 10, 1) + "  " +
+         row.what + '\n';
+}
+
 std::string meshc::runtime::describeTable(const Recording &recording,
                                           const CallCosts &costs, int64_t done,
                                           const std::string &events) {
@@ -346,16 +384,8 @@ std::string meshc::runtime::describeTable(const Recording &recording,
       ", one step on average; " + events +
       "\n  calls           us       %           MB        GFLOP       GB/s    "
       "GFLOP/s\n";
-  for (const Row &row : makeRows(recording, costs)) {
-    text += column(row.calls, 6, row.calls < 1 ? 1 : 0) +
-            column(row.microseconds, 12, 1) +
-            column(step > 0 ? 100 * row.microseconds / step : 0, 7, 2) +
-            column(row.bytes / 1e6, 12, 4) + column(row.flops / 1e9, 12, 4);
-    bool took = row.microseconds > 0;
-    text += column(took ? row.bytes / row.microseconds / 1e3 : 0, 10, 1) +
-            column(took ? row.flops / row.microseconds / 1e3 : 0, 10, 1) +
-            "  " + row.what + '\n';
-  }
+  for (const Row &row : shorten(makeRows(recording, costs)))
+    text += describeRow(row, step);
   double inside = static_cast<double>(timeInside(recording)) / 1000 / steps;
   text += timeLine("step", step, step) +
           timeLine("inside kernels", inside, step) +

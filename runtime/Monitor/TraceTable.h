@@ -20,6 +20,7 @@ namespace meshc::runtime {
 /// that it must move and compute.
 struct CallCost {
   std::string location;  ///< "gpt.mesh:14:13"; may be empty
+  std::string op;        ///< of a kernel of a single one: "attention"; or empty
   std::string lines;     ///< of a kernel: "12-14,20"; may be empty
   std::string tensor;    ///< a parameter that it writes; may be empty
   std::string iteration; ///< of a product: "iteration 3 of 'layers'", or empty
@@ -41,6 +42,9 @@ public:
   CallCosts(const MeshcProgram &program, const std::string &function);
 
   CallCost of(const TracedCall &call) const;
+  /// What the call is called: a kernel of a single op by that one, such as
+  /// "attention".
+  std::string nameOf(const TracedCall &call) const;
 
   /// The machine for which the times of the function's collectives are
   /// predicted; empty if they are not.
@@ -62,8 +66,9 @@ private:
   double seconds = 0;
 };
 
-/// One line for each kernel, product and collective of a step, the longest
-/// first, then the step and the part of its time outside of all of them. Times
+/// One line for each of the ten kernels, products and collectives that take
+/// longest in a step, the longest first, and one for all others; then the step
+/// and the part of its time outside of all of them. Times
 /// and counts are averages per step; those of a loop are summed up. `done`
 /// steps came before; `events` says where the events are. Where the manifest
 /// has predictions, describeCollectives() follows.

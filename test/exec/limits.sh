@@ -45,10 +45,10 @@ write_npy labels2.npy '<i4' '100,' 400
 expect 1 '^m: error: too little memory: the 2 ranks of this process need' \
   bash -c 'ulimit -v 700000; exec "$@"' limited ./large train --data x=x2.npy --data labels=labels2.npy --steps 1 --threads 1
 # So are the copies of the state: of 132 MB for each rank, or once.
-expect 1 "^m: error: too little memory: the 2 ranks .* each, .*leave out '--on-nonfinite skip', which takes 132000000 bytes" \
+expect 1 "^m: error: too little memory: the 2 ranks .* each, .*leave out '--on-nonfinite skip', which takes 132000004 bytes" \
   bash -c 'ulimit -v 720000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1 \
   --on-nonfinite skip
-expect 1 "^m: error: too little memory: the 2 ranks .* each and rank 0 another 132000000 bytes .*give '--save sync'" \
+expect 1 "^m: error: too little memory: the 2 ranks .* each and rank 0 another 132000004 bytes .*give '--save sync'" \
   bash -c 'ulimit -v 600000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1 \
   --save-every 1 --checkpoint c
 

@@ -48,13 +48,53 @@ check() {
     cat output.txt
   done
 }
-check mask 7 "the loss of step 1 is not a number: the first NaN is in 'loss', which kernel .* computes at mask.mesh:10:10 \(.*log mask.mesh:9:7"
+check mask 7 "the loss of step 1 is not a number: the first NaN is in 'loss', which kernel .* computes at mask.mesh:10:10 \(.*log mask.mesh:9:7.*, most likely by 'log mask.mesh:9:7'.*; nothing was updated before this step: look at this op"
 check overflow 7 "the loss of step 1 is not a number: .*\(.*exp overflow.mesh:5:7"
 # Infinite parts of both signs become NaN once they are summed over ranks.
 check product 7 "the loss of step 1 is (infinite|not a number): .*'s', which matrix product .* computes at product.mesh:7:7"
 check gradient 7 "the loss of step 2 is not a number: in step 1, .*\(.*gradient.mesh:5:7"
 check well 0 "step 3/3"
 check gradient 0 "skipped the updates of 3 of 3 steps" --on-nonfinite skip
+
+# A target that is no class is to blame only if its entry reaches the loss. Here, -100 is left out, and
+# the NaN is that of a logarithm.
+npy() { # DESCR SHAPE <bytes
+  printf '\223NUMPY\1\0\166\0'
+  printf '%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+  cat
+}
+head -c 24 /dev/zero | npy '<f4' '(2, 3)' >x.npy
+printf '\1\0\0\0\234\377\377\377' | npy '<i4' '(2,)' >targets.npy
+data="--data x=x.npy --data targets=targets.npy"
+targets() { # NAME LOSS
+  cat >$1.mesh <<MESH
+dim batch = 2, feature = 3, vocab = 4
+model m(x[batch, feature], targets[batch]: i32) {
+  param w[feature, vocab] ~ normal(0.1)
+  logits = dot(x, w, feature)
+  nll = where(targets >= 0, cross_entropy(logits, targets, vocab), 0)
+  loss = $2
+}
+train m minimize loss with sgd(lr = 0.1)
+MESH
+  "$meshc" $1.mesh -o $1
+  "$meshc" $1.mesh --mesh d=2 --layout batch:d -o $1.two
+}
+bad="targets.npy': example 1 has -100 for input 'targets', a target of 'cross_entropy'; expected 0 to 3"
+targets ignored "mean(nll) + log(sum(logits) - 1)"
+targets reached "mean(nll) + mean(cross_entropy(logits, targets, vocab))"
+targets masked "mean(nll)"
+for ranks in "" .two; do
+  expect 7 "the loss of step 1 is not a number: the first NaN is in .*log ignored.mesh:6:.*; nothing was updated before this step" \
+    ./ignored$ranks train $data --steps 3 --threads 1
+  ! grep -q "has -100" output.txt || { cat output.txt >&2; fail "a target that is left out is blamed"; }
+  expect 0 "the update of step 1 is skipped, as it is not finite: the first NaN is in .*log ignored.mesh:6:" \
+    ./ignored$ranks train $data --steps 3 --threads 1 --on-nonfinite skip
+  expect 3 "the loss of step 1 is not a number: .*$bad" ./reached$ranks train $data --steps 3 --threads 1
+  expect 0 "the update of step 1 is skipped, as it is not finite: .*$bad" \
+    ./reached$ranks train $data --steps 3 --threads 1 --on-nonfinite skip
+  expect 0 "step 3/3  epoch 3/3  loss 0.69315 " ./masked$ranks train $data --steps 3 --threads 1
+done
 if has_mpi; then
   expect 7 "log mask.mesh:9:7.* on rank [0-3]" mpirun -n 4 ./mask.four train --data $text --steps 3 --threads 1
 fi

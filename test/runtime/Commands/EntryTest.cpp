@@ -39,7 +39,7 @@ TEST(Entry, trainsAndLogs) {
                           folder.file("log") + data);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expectHas(outcome.out, "37 examples, batch 8");
-    expectHas(outcome.out, "step 200/200  loss 0.0");
+    expectHas(outcome.out, "step 200/200  epoch 44/44  loss 0.0");
     expectHas(outcome.out, " ms/step  ");
     EXPECT_EQ(outcome.out.find("comm ") != std::string::npos,
               std::string(mesh) == "2x2");
@@ -97,11 +97,24 @@ TEST(Entry, quietPrintsNothing) {
             "nothing to do: 0 steps are done and 0 were asked for\n");
 }
 
+/// The last checkpoint is reported, and its step; not with '--quiet'.
+TEST(Entry, saysWhatItHasSaved) {
+  Folder folder;
+  std::string train = line("2x2") + " train --checkpoint " + folder.file("c") +
+                      writeLineData(folder) + " --steps ";
+  const std::string saved = "\nsaved '" + folder.file("c") + "' (step ";
+  for (const char *options : {"", " --save-every 2", " --save-every 1"})
+    expectHas(run(train + "3 --overwrite" + options).out, saved + "3)\n");
+  expectHas(run(train + "5 --resume").out, saved + "5)\n");
+  EXPECT_EQ(run(train + "3 --overwrite --quiet").out, "");
+}
+
 TEST(Entry, infoTellsMeshAndTensors) {
   Outcome outcome = run(line("2x2") + " info");
   EXPECT_EQ(outcome.code, 0);
   expectHas(outcome.out, "mesh data = 2, tensor = 2: 4 ranks");
   expectHas(outcome.out, "arena 6080 bytes per rank");
+  expectHas(outcome.out, "\n7 parameters in 2 tensors\n");
   expectHas(outcome.out, "f32  [batch = 8 {data}, feature = 6 {tensor}], "
                          "48 bytes per rank");
   expectHas(outcome.out, "line.mesh:5:7: all_reduce of 'y' over tensor");

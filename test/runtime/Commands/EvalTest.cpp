@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Subprocess.h"
 
+#include "runtime/Base/Figure.h"
+
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -58,10 +60,10 @@ TEST(Eval, countsEveryExampleOnce) {
       EXPECT_NEAR(log["error"], error, 1e-5 * (1 + error)) << mesh << count;
       EXPECT_EQ(log["examples"], count);
       EXPECT_EQ(log["step"], 3);
-      char text[64];
-      std::snprintf(text, sizeof(text), "error %.4f (%d example%s)\n",
-                    double(log["error"]), count, count == 1 ? "" : "s");
-      EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
+      expectHas(outcome.out, "error " +
+                                 meshc::runtime::formatFigure(log["error"]) +
+                                 " (" + std::to_string(count) +
+                                 (count == 1 ? " example)" : " examples)"));
     }
 }
 
@@ -79,6 +81,31 @@ TEST(Eval, isPartOfTraining) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
   EXPECT_NE(readFile(folder.file("log")).find("{\"step\":8,\"eval_loss\":"),
             std::string::npos);
+}
+
+/// The rates of steps leave out the evaluations between them. Each batch
+/// sleeps, and the two evaluations have five at least, so that the steps take
+/// so much less than the whole.
+TEST(Eval, isNoPartOfTheTimeOfSteps) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  Outcome outcome =
+      run("env LINE_SLEEP=20 " + line("1x1") +
+          " train --quiet --steps 6 --eval-every 2 --log " +
+          folder.file("log") + data + " --eval-data x=" + folder.file("x.npy") +
+          " --eval-data target=" + folder.file("y.npy"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(readFile(folder.file("log")));
+  double steps = 0, whole = 0;
+  for (std::string text; std::getline(lines, text);) {
+    auto logged = nlohmann::json::parse(text);
+    if (!logged.contains("time"))
+      continue;
+    whole = logged["time"];
+    steps += 8 / double(logged["examples_per_second"]);
+  }
+  EXPECT_GE(steps, 6 * 0.02);
+  EXPECT_LE(steps, whole - 2 * 5 * 0.02);
 }
 
 TEST(Eval, refusesWhatItCannotRead) {

@@ -19,6 +19,8 @@ static ProgressStatus makeStatus() {
   ProgressStatus status;
   status.done = 420;
   status.total = 1200;
+  status.epoch = 4;
+  status.epochs = 10;
   status.names = {"loss", "accuracy"};
   status.values = {0.3846f, 0.844f};
   status.stepSeconds = 0.004779;
@@ -31,13 +33,14 @@ static ProgressStatus makeStatus() {
 TEST(Progress, plainLinesSayEverything) {
   ProgressStatus status = makeStatus();
   EXPECT_EQ(formatProgress(status),
-            "step 420/1200  loss 0.3846  accuracy 0.8440  4.78 ms/step  104648 "
-            "examples/s  comm 12%  ETA 0:04");
+            "step 420/1200  epoch 4/10  loss 0.38460  accuracy 0.84400  4.78 "
+            "ms/step  104648 examples/s  comm 12%  ETA 0:04");
   status.communication.reset();
+  status.epoch = 0;
   status.skipped = 3;
   status.done = 1200;
   EXPECT_EQ(formatProgress(status),
-            "step 1200/1200  loss 0.3846  accuracy 0.8440  4.78 ms/step  "
+            "step 1200/1200  loss 0.38460  accuracy 0.84400  4.78 ms/step  "
             "104648 examples/s  skipped 3  took 0:04");
 }
 
@@ -59,12 +62,37 @@ TEST(Progress, lowRatesHaveThreeDigits) {
   }
 }
 
+TEST(Progress, smallAndLargeLossesHaveFiveDigits) {
+  ProgressStatus status = makeStatus();
+  status.values = {1e-6f, 7640850432.0f};
+  EXPECT_NE(
+      formatProgress(status).find("  loss 1.0000e-06  accuracy 7.6409e+09  "),
+      std::string::npos)
+      << formatProgress(status);
+}
+
+TEST(Progress, countsEpochs) {
+  // 4 steps of 30 examples are an epoch of 100 and 20 of the next.
+  TrainingPlan plan{0, 7, 30, 100, 0};
+  EXPECT_EQ(plan.epochOf(1), 1);
+  EXPECT_EQ(plan.epochOf(3), 1);
+  EXPECT_EQ(plan.epochOf(4), 2);
+  EXPECT_EQ(plan.epochOf(7), 3);
+  // A resumed run counts from where it begins.
+  EXPECT_EQ((TrainingPlan{10, 20, 50, 100, 500}.epochOf(11)), 6);
+  EXPECT_EQ((TrainingPlan{10, 20, 50, 100, 500}.epochOf(12)), 6);
+  EXPECT_EQ((TrainingPlan{10, 20, 50, 100, 500}.epochOf(13)), 7);
+  EXPECT_EQ((TrainingPlan{0, 7, 30, 0, 0}.epochOf(7)), 0);
+}
+
 /// Whatever the sign bit of a NaN, which is set on x86.
 TEST(Progress, nanHasNoSign) {
   ProgressStatus status = makeStatus();
   status.values = {-std::nanf(""), std::nanf("")};
   EXPECT_EQ(formatProgress(status).rfind(
-                "step 420/1200  loss nan  accuracy nan  4.78 ms/step", 0),
+                "step 420/1200  epoch 4/10  loss nan  accuracy nan  4.78 "
+                "ms/step",
+                0),
             0u)
       << formatProgress(status);
 }
@@ -86,15 +114,22 @@ TEST(Progress, fitsEveryWidth) {
 TEST(Progress, leavesOutTheLeastImportantFirst) {
   ProgressStatus status = makeStatus();
   EXPECT_EQ(formatProgress(status, 120),
-            "[=======             ] step 420/1200  loss 0.3846  accuracy "
-            "0.8440  4.78 ms/step  104648 examples/s  comm 12%  ETA 0:04");
-  EXPECT_EQ(formatProgress(status, 80),
-            "420/1200  loss 0.3846  accuracy 0.8440  4.78 ms  105k ex/s  comm "
-            "12%  ETA 0:04");
-  EXPECT_EQ(formatProgress(status, 72),
-            "420/1200  loss 0.3846  4.78 ms  105k ex/s  comm 12%  ETA 0:04");
-  EXPECT_EQ(formatProgress(status, 42),
-            "420/1200  loss 0.3846  4.78 ms  ETA 0:04");
+            "[==    ] step 420/1200  epoch 4/10  loss 0.38460  accuracy "
+            "0.84400  4.78 ms/step  104648 examples/s  comm 12%  ETA 0:04");
+  EXPECT_EQ(
+      formatProgress(status, 110),
+      "[=====          ] step 420/1200  epoch 4/10  loss 0.38460  accuracy "
+      "0.84400  4.78 ms/step  comm 12%  ETA 0:04");
+  // At 80 columns, the bar and all metrics are there.
+  EXPECT_EQ(
+      formatProgress(status, 80),
+      "[====          ] 420/1200  epoch 4/10  loss 0.38460  accuracy 0.84400  "
+      "ETA 0:04");
+  EXPECT_EQ(formatProgress(status, 60),
+            "[==    ] 420/1200  loss 0.38460  accuracy 0.84400  ETA 0:04");
+  EXPECT_EQ(formatProgress(status, 52),
+            "420/1200  loss 0.38460  accuracy 0.84400  ETA 0:04");
+  EXPECT_EQ(formatProgress(status, 42), "420/1200  loss 0.38460  ETA 0:04");
   EXPECT_EQ(formatProgress(status, 12), "420/1200");
   EXPECT_EQ(formatProgress(status, 5), "420/");
 }

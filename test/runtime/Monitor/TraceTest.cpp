@@ -123,6 +123,40 @@ TEST(Trace, makesATable) {
       "outside kernels           40.0 us  40.00 %\n");
 }
 
+/// Ten rows, and one for the others; a kernel of one op is called by it.
+TEST(Trace, showsTheTenLongest) {
+  MeshcProgram program = described(
+      R"({"kernels": [{"name": "k3", "location": "a/m.mesh:7:9", "lines": "7",
+                       "op": "attention", "read": 1000000}]})");
+  CallCosts costs(program, "train_step");
+  auto tableOf = [&](int64_t kernels) {
+    Recording made;
+    made.streams = {"compute"};
+    int64_t t = 0;
+    for (int64_t i = 0; i < kernels; ++i) {
+      made.calls.push_back(
+          call(CallKind::Kernel, ("k" + std::to_string(i)).c_str()));
+      int64_t end = t + (kernels - i) * 1000;
+      made.activities.push_back({static_cast<uint32_t>(i), 0, {t, end}, ""});
+      t = end;
+    }
+    made.stepCount = 1;
+    made.steps = made.windows = {{0, t}};
+    EXPECT_NE(describeEvents(made, costs, 0, 0).find("\"name\":\"attention\""),
+              std::string::npos);
+    return describeTable(made, costs, 0, "t.json");
+  };
+  std::string table = tableOf(13);
+  expectHas(table, "  attention, m.mesh:7:9\n");
+  expectHas(table, "  kernel k9\n");
+  EXPECT_EQ(table.find("kernel k10"), std::string::npos) << table;
+  // 3, 2 and 1 us.
+  std::regex others(R"( 3 +6\.0 +6\.59 .*  3 others\n)");
+  EXPECT_TRUE(std::regex_search(table, others)) << table;
+  // A line for a single other one is as long as that one's own.
+  expectHas(tableOf(11), "  kernel k10\n");
+}
+
 namespace {
 /// Three steps with two collectives. That of site 0 is called twice, and takes
 /// 2 · 10, 2 · 15 and 2 · 40 us; that of site 1 takes 8 us, and 30 in the first
