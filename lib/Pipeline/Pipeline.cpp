@@ -98,7 +98,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::parse,
        .verify = &Compilation::keepModel,
        .listShapes = &Compilation::listShapes},
-      // From one model, the functions that a run consists of.
       {.name = "autodiff",
        .promise = "one step function: (state, batch) -> (state', metrics)",
        .run = &Compilation::runAutodiff,
@@ -122,14 +121,12 @@ llvm::ArrayRef<Phase> getPhases() {
        .judges = partitionJudges,
        .addVerifier = addPass<partition::createVerifyPartition>,
        .explain = &Compilation::explainValues},
-      // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = addPasses<collectives::addCollectivesPasses>,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
        .verify = &Compilation::comparePartitioned},
-      // What runs as one loop nest, what as a library call.
       {.name = "kernels",
        .promise = "fusions are formed; every op has an implementation",
        .run = &Compilation::runPasses,

@@ -47,7 +47,7 @@ struct Verdict {
   std::string compared; ///< with one device
   size_t results = 0, differing = 0;
   /// Of the result whose difference is the largest share of what is allowed.
-  std::string closest = "";
+  std::string closest = {};
   double difference = 0, allowed = 0;
 
   void add(const std::string &name, double found, double tolerance,

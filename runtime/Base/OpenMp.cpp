@@ -26,6 +26,8 @@ struct Region {
 };
 } // namespace
 
+// Their names are those of libgomp.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 /// `threads`: at most so many; 0: those of the rank.
@@ -56,3 +58,4 @@ int omp_get_thread_num() { return static_cast<int>(teamMember().thread); }
 
 int omp_in_parallel() { return isInTeam(); }
 }
+// NOLINTEND(readability-identifier-naming)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"

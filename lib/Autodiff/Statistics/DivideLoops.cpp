@@ -27,6 +27,7 @@ private:
   bool isOfTotals(Value value) const {
     return dims.dependsOnExamples(value) && !dims.isPerExample(value);
   }
+  bool hasExamples() const;
   void findUndivided();
   void findWanted();
   void addUsedArguments();
@@ -62,8 +63,8 @@ void LoopDivision::findUndivided() {
 
 void LoopDivision::findWanted() {
   for (auto [number, tie] : llvm::enumerate(ties)) {
-    if (!tie.result || !isOfTotals(tie.result) ||
-        division->isUndivided(tie.yielded))
+    if (!tie.result || tie.result.use_empty() ||
+        dims.isPerExample(tie.result) || division->isUndivided(tie.yielded))
       continue;
     bool isCarried = tie.kind == nd::TieKind::Carried;
     if (isCarried ? !llvm::is_contained(undivided, tie.argument)
@@ -144,8 +145,21 @@ nd::ScanOp LoopDivision::build(nd::ScanOp statistics) {
   return made;
 }
 
+/// Whether the loop computes something for each example.
+bool LoopDivision::hasExamples() const {
+  auto isPerExample = [&](Value value) { return dims.isPerExample(value); };
+  nd::ScanOp loop = scan;
+  return llvm::any_of(loop->getOperands(), isPerExample) ||
+         loop->walk([&](Operation *op) {
+               return llvm::any_of(op->getResults(), isPerExample)
+                          ? WalkResult::interrupt()
+                          : WalkResult::advance();
+             })
+             .wasInterrupted();
+}
+
 void LoopDivision::run() {
-  if (scan.getConditional())
+  if (scan.getConditional() || !hasExamples())
     return;
   findUndivided();
   findWanted();

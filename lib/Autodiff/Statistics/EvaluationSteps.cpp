@@ -94,8 +94,9 @@ static bool readsExamplePositions(func::FuncOp model,
       .wasInterrupted();
 }
 
-EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
-    : module(module), parts(parts) {
+/// Copies the model to a function whose arguments are the parameters, the
+/// inputs and the number of examples.
+void EvaluationSteps::makeModel() {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types;
@@ -127,31 +128,36 @@ EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
   SmallVector<Value> metrics;
   for (Value value : parts.metricValues)
     metrics.push_back(mapping.lookup(value));
-  auto end = func::ReturnOp::create(builder, text.getLoc(), metrics);
+  func::ReturnOp::create(builder, text.getLoc(), metrics);
   fixEvalValues(model);
   dropCustomGradients(model);
+}
 
+EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
+    : module(module), parts(parts) {
+  makeModel();
   SmallVector<StringAttr> counting = getExampleDims(parts);
   bool readsPositions =
       readsExamplePositions(model, counting, parts.parameterOps.size());
   obstacle = maskExamples(model, counting, {});
   if (obstacle)
-    nd::setWholeBatches(module, builder.getStringAttr(describe(obstacle)));
+    nd::setWholeBatches(
+        module, StringAttr::get(module.getContext(), describe(obstacle)));
   else
-    maskExamples(model, counting, arguments.back());
+    maskExamples(model, counting, model.getArguments().back());
   divideLoops(model, counting);
   // Metrics share what they count.
-  IRRewriter rewriter(builder.getContext());
+  IRRewriter rewriter(module.getContext());
   DominanceInfo dominance(model);
   eliminateCommonSubExpressions(rewriter, dominance, model);
   dims.emplace(model, counting);
   division.emplace(model.getBody().front(), *dims);
-  slice = division->getSlice(end.getOperands());
+  slice = division->getSlice(
+      model.getBody().front().getTerminator()->getOperands());
   if (readsPositions || division->dependsOnBatches(slice))
     nd::setDependsOnBatches(module);
   for (auto [index, value] : llvm::enumerate(slice.statistics))
-    states.push_back(makeState(builder.getContext(),
-                               "statistic." + Twine(index),
+    states.push_back(makeState(module.getContext(), "statistic." + Twine(index),
                                getTotalType(value, *division->find(value)),
                                nd::TensorRole::Statistic));
   warnOfMeans();

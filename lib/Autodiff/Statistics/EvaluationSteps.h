@@ -35,6 +35,7 @@ public:
   void build(bool ofAverages);
 
 private:
+  void makeModel();
   void addBatch(StepFunction &step, const mlir::IRMapping &parameters);
   llvm::SmallVector<mlir::Value> copyModel(mlir::OpBuilder &builder,
                                            mlir::ValueRange parameters,

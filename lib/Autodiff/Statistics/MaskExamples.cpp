@@ -13,6 +13,7 @@
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
 

@@ -85,17 +85,19 @@ void MetricDivision::divide(Operation *op) {
                    [&](Value value) { return dims.isPerExample(value); }) ||
       isa<nd::CastOp>(op);
   for (Value result : op->getResults()) {
-    if (dims.isPerExample(result) || !dims.dependsOnExamples(result) ||
-        find(result))
+    if (dims.isPerExample(result) || find(result))
       continue;
-    std::optional<Statistic> kind = isReduction ? classify(op) : std::nullopt;
+    bool isDependent = dims.dependsOnExamples(result);
+    std::optional<Statistic> kind =
+        isReduction && isDependent ? classify(op) : std::nullopt;
     if (kind)
       statistics[result] = *kind;
     else if (isOfTotals(op))
       continue;
     else if (nd::getTensorType(result).isFloat())
+      // What a loop computes beside its examples is the same in all batches.
       statistics[result] = {Statistic::Kind::Mean, nd::ReductionKind::Sum,
-                            /*isExact=*/false};
+                            /*isExact=*/!isDependent};
     else
       undivided.insert(result);
   }

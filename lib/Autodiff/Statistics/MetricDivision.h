@@ -78,11 +78,12 @@ private:
   llvm::DenseSet<mlir::Value> undivided;
 };
 
-/// Divides the loops of a function: what a loop computes from statistics of its
-/// iterations, and from nothing else of the examples, moves to a loop of its
-/// own behind it, which takes these statistics stacked. So a sum over layers of
-/// products of means is a function of the layers' means, as without the loop.
-/// Loops with `while` stay as they are.
+/// Divides the loops of a function that compute something for each example:
+/// what such a loop computes from statistics of its iterations, and from
+/// nothing else of the examples, moves to a loop of its own behind it, which
+/// takes these statistics stacked. So a sum over layers of products of means is
+/// a function of the layers' means, as without the loop. Loops with `while`
+/// stay as they are.
 void divideLoops(mlir::func::FuncOp function,
                  llvm::ArrayRef<mlir::StringAttr> counting);
 
