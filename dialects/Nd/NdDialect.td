@@ -26,8 +26,8 @@ def Nd_Dialect : Dialect {
     - `nd.model` (module): after the autodiff phase, the model's name
     - `nd.positions` (module): after the autodiff phase, the largest number of
       positions of a generated text (i64)
-    - `nd.whole_batches` (module): after the autodiff phase, the place and name of
-      an op that combines examples so that evaluations need complete batches
+    - `nd.whole_batches` (module): after the autodiff phase, why evaluations need
+      complete batches, a clause for messages; absent if they do not
     - `nd.depends_on_batches` (module): after the autodiff phase, there if the
       metrics of an evaluation depend on its batches
     - `nd.name` (op, function argument or result): the name in the source

@@ -130,9 +130,9 @@ void setModelName(mlir::ModuleOp module, mlir::StringAttr name);
 /// 0 if there is no `generate_step`.
 int64_t getPositions(mlir::ModuleOp module);
 void setPositions(mlir::ModuleOp module, int64_t count);
-/// Why evaluations need complete batches, an attribute of the module: the place
-/// and name of an op that combines examples so that padding would change what
-/// it gives. Null if they do not need them.
+/// Why evaluations need complete batches, an attribute of the module: a clause
+/// for messages, as "an operation combines entries of different examples
+/// (gpt.mesh:14:13: 'slice')". Null if they do not need them.
 mlir::StringAttr getWholeBatches(mlir::ModuleOp module);
 void setWholeBatches(mlir::ModuleOp module, mlir::StringAttr text);
 /// Whether the metrics of an evaluation depend on how the examples are divided

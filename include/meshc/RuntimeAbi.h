@@ -411,9 +411,10 @@ typedef struct MeshcProgram {
   /// write them anew; those from `positions` on are not. Null if the model has
   /// no `generate`, or one that needs its positions one after the other.
   void (*prefillStep)(MeshcContext *ctx);
-  /// Why evaluations need complete batches, as "gpt.mesh:14:13: 'slice'": what
-  /// would mix examples with padding. Null or empty if they do not; otherwise
-  /// the program has no MESHC_BATCHES and no MESHC_REST.
+  /// Why evaluations need complete batches, a clause for messages, as "an
+  /// operation combines entries of different examples (gpt.mesh:14:13:
+  /// 'slice')". Null or empty if they do not; otherwise the program has no
+  /// MESHC_BATCHES and no MESHC_REST.
   const char *wholeBatches;
 } MeshcProgram;
 

@@ -72,9 +72,16 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
       optimizer's updates, and the parameters' averages where it has an
       `nd.average`. Metrics that only training has get a role of their own: the
       norm of the gradients, the scale of the loss;
-    - `@eval_step(parameters, inputs) -> (metrics)`;
-    - `@eval_average_step(averages, inputs) -> (metrics)`, where there are
-      averages: the same with them as parameters;
+    - `@eval_step(parameters, inputs, batches, rest, statistics) -> (metrics,
+      batches', statistics')`: adds a batch to the totals of an evaluation, and
+      gives the metrics of all examples so far. `batches` is how many complete
+      batches are to come, and `rest` how many examples the incomplete one behind
+      them has. Its other examples are padding, which reaches no reduction
+      (lib/Autodiff/Statistics). Sums have a second part, `.low`
+      (nd.running_sum). A model in which padding cannot be told apart has neither
+      `batches` nor `rest`, and the module has `nd.whole_batches`;
+    - `@eval_average_step(averages, …)`, where there are averages: the same with
+      them as parameters;
     - `@generate_step(parameters, inputs) -> logits`, where the module has an `nd.generate`, which
       meshc-decode-positions takes on.
 
@@ -86,9 +93,10 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
 
     With `accumulate n`, `@train_step` and `@eval_step` have inputs of n times the
     examples, and run the model in an `nd.scan` over n micro-batches: example i is in
-    number i mod n. The loop carries the sums of the metrics and of the gradients,
-    in f32. What it adds to the sum of a gradient is marked as that gradient. An
-    optimizer that depends on the number of updates has it as state, `@updates`, behind
+    number i mod n. The loop carries the statistics of the metrics and the sums of
+    the gradients, in f32. What it adds to the sum of a gradient is marked as that
+    gradient. Statistics of the loss that depend on no parameter are computed of
+    the whole batch first (MicroBatchLoss). An optimizer that depends on the number of updates has it as state, `@updates`, behind
     the slots. With `precision f16`, the scale of the loss and the number of good steps
     follow, and a result with the role "skipped" (`LossScale`).
 
@@ -112,6 +120,7 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     !s = !nd.tensor<f32, []>
+    !i = !nd.tensor<i32, []>
     !x = !nd.tensor<f32, [batch = 4]>
     module attributes {nd.model = "line"} {
       func.func @initialize()
@@ -138,11 +147,43 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
         return %new, %loss : !s, !s
       }
       func.func @eval_step(%w: !s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},
-                           %x: !x {nd.name = "x", nd.order = ["batch"], nd.role = "input"})
-          -> (!s {nd.name = "loss", nd.order = [], nd.role = "metric"}) {
+                           %x: !x {nd.name = "x", nd.order = ["batch"], nd.role = "input"},
+                           %batches: !i {nd.name = "batches", nd.order = [], nd.role = "batches"},
+                           %rest: !i {nd.name = "rest", nd.order = [], nd.role = "rest"},
+                           %examples: !s {nd.name = "statistic.examples", nd.order = [], nd.role = "statistic"},
+                           %examples.low: !s {nd.name = "statistic.examples.low", nd.order = [], nd.role = "statistic"},
+                           %sum: !s {nd.name = "statistic.0", nd.order = [], nd.role = "statistic"},
+                           %sum.low: !s {nd.name = "statistic.0.low", nd.order = [], nd.role = "statistic"})
+          -> (!s {nd.name = "loss", nd.order = [], nd.role = "metric"},
+              !i {nd.name = "batches", nd.order = [], nd.role = "batches"},
+              !s {nd.name = "statistic.examples", nd.order = [], nd.role = "statistic"},
+              !s {nd.name = "statistic.examples.low", nd.order = [], nd.role = "statistic"},
+              !s {nd.name = "statistic.0", nd.order = [], nd.role = "statistic"},
+              !s {nd.name = "statistic.0.low", nd.order = [], nd.role = "statistic"}) {
+        // How many examples this batch has.
+        %size = nd.constant 4 : i32 -> !i
+        %one = nd.constant 1 : i32 -> !i
+        %left = nd.sub %batches, %one : (!i, !i) -> !i
+        %none = nd.constant 0 : i32 -> !i
+        %complete = nd.compare gt %batches, %none : (!i, !i) -> !nd.tensor<i1, []>
+        %count = nd.select %complete, %size, %rest : (!nd.tensor<i1, []>, !i, !i) -> !i
+        // The loss of its examples, without padding.
         %y = nd.mul %x, %w : (!x, !s) -> !x
-        %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
-        return %loss : !s
+        %index = nd.iota : () -> !nd.tensor<i32, [batch = 4]>
+        %real = nd.compare lt %index, %count : (!nd.tensor<i32, [batch = 4]>, !i) -> !nd.tensor<i1, [batch = 4]>
+        %zero = nd.constant 0.0 : f32 -> !s
+        %own = nd.select %real, %y, %zero : (!nd.tensor<i1, [batch = 4]>, !x, !s) -> !x
+        %part = nd.reduce_sum %own {dims = ["batch"]} : (!x) -> !s
+        // The totals: of the examples, and of their losses, which is the metric.
+        %counted = nd.cast %count : (!i) -> !s
+        %seen = nd.running_sum %examples, %examples.low, %counted : (!s, !s, !s) -> !s
+        %seen.low = nd.running_sum %examples, %examples.low, %counted {remainder} : (!s, !s, !s) -> !s
+        %again = nd.cast %count : (!i) -> !s
+        %first = nd.compare le %seen, %again : (!s, !s) -> !nd.tensor<i1, []>
+        %total = nd.running_sum %sum, %sum.low, %part : (!s, !s, !s) -> !s
+        %total.low = nd.running_sum %sum, %sum.low, %part {remainder} : (!s, !s, !s) -> !s
+        %number = nd.cast %seen : (!s) -> !i
+        return %total, %left, %seen, %seen.low, %total, %total.low : !s, !i, !s, !s, !s, !s
       }
     }
     ```

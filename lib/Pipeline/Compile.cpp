@@ -178,6 +178,8 @@ ExitCode Compilation::runOne(const Phase &phase) {
   bool isDump = phase.name == "parse" && state.phase != "parse";
   if (code != ExitCode::Success || hasEnded || isDump)
     return code;
+  if (code = dump(phase); code != ExitCode::Success)
+    return code;
   if (options.shapes != ReportFormat::None && phase.listShapes)
     if (code = (this->*phase.listShapes)();
         code != ExitCode::Success || hasEnded)
@@ -185,8 +187,6 @@ ExitCode Compilation::runOne(const Phase &phase) {
   if (!options.explain.empty() && phase.explain)
     if (code = (this->*phase.explain)(); code != ExitCode::Success)
       return code;
-  if (code = dump(phase); code != ExitCode::Success)
-    return code;
   if (options.verify != Verify::None && phase.verify)
     if (code = (this->*phase.verify)(); code != ExitCode::Success)
       return code;

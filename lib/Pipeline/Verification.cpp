@@ -7,6 +7,8 @@
 
 #include "lib/Pipeline/Verification.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
 #include "lib/Loops/Passes.h"
@@ -94,6 +96,33 @@ static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
   return succeeded(passes.run(*steps)) ? std::move(steps) : nullptr;
 }
 
+/// Replaces the functions that evaluate the model by those of `looped`.
+static void takeEvaluations(ModuleOp steps, ModuleOp looped) {
+  for (StringRef name : {"eval_step", "eval_average_step"})
+    if (auto function = looped.lookupSymbol<func::FuncOp>(name)) {
+      steps.lookupSymbol(name)->erase();
+      function->remove();
+      steps.push_back(function);
+    }
+}
+
+/// Whether a loop of the model may end early.
+static bool hasConditionalLoops(ModuleOp model) {
+  return model
+      .walk([](nd::ScanOp scan) {
+        return scan.getConditional() ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether a step computes the model for several micro-batches.
+static bool accumulates(ModuleOp model) {
+  return llvm::any_of(model.getOps<nd::TrainOp>(), [](nd::TrainOp train) {
+    return train.getMicroBatches() > 1;
+  });
+}
+
 ExitCode Verification::keepModel(ModuleOp model) {
   compare.integerLimits = reference::findIntegerLimits(model);
   hasLoops = model.walk([](nd::ScanOp) { return WalkResult::interrupt(); })
@@ -102,9 +131,19 @@ ExitCode Verification::keepModel(ModuleOp model) {
   ScopedDiagnosticHandler silence(model.getContext(),
                                   [](Diagnostic &) { return success(); });
   steps = buildSteps(model, /*unrollsLoops=*/true);
-  // Loops may have too many iterations.
-  if (!steps)
-    steps = buildSteps(model, /*unrollsLoops=*/false);
+  if (!hasLoops || options.unrollLoops)
+    return ExitCode::Success;
+  OwningOpRef<ModuleOp> looped = buildSteps(model, /*unrollsLoops=*/false);
+  // Where a metric is no function of statistics, the mean over batches is taken
+  // of the first value that depends on a batch as a whole: of a loop that is
+  // not divided, its result, which unrolled has such values within. Loops may
+  // also have too many iterations to be unrolled.
+  bool isUndivided =
+      hasConditionalLoops(model) || (looped && nd::getWholeBatches(*looped));
+  if (!steps || (isUndivided && accumulates(model)))
+    steps = std::move(looped);
+  else if (looped)
+    takeEvaluations(*steps, *looped);
   return ExitCode::Success;
 }
 

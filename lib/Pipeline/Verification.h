@@ -26,8 +26,9 @@ public:
     compare.seed = options.verifySeed.value_or(0);
   }
 
-  /// The program before the phase `autodiff`: its step functions, without loops
-  /// or any simplification, are what a compiled program has to compute.
+  /// The program before the phase `autodiff`: its step functions, without
+  /// simplification, are what a compiled program has to compute. Training steps
+  /// are without loops, too, unless means of batches depend on the loops.
   ExitCode keepModel(mlir::ModuleOp model);
   /// The program after the phase `layout`: of primitive ops already, whose
   /// constants are those of the partitioned program to the bit.

@@ -26,6 +26,7 @@ def BoundSizes : Pass<"meshc-bound-sizes", "::mlir::func::FuncOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
 def MergeLaunches : Pass<"meshc-merge-launches", "::mlir::func::FuncOp"> {

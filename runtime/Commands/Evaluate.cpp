@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace meshc::runtime;
 
@@ -44,10 +45,21 @@ static void checkRest(const MeshcProgram &program, const Dataset &dataset) {
       "the data has " + counted(dataset.examples(), "example") +
           ", and the last of its batches of " +
           std::to_string(dataset.batch()) + " has " + std::to_string(rest) +
-          "; this model can be evaluated on complete batches alone, since an "
-          "operation combines entries of different examples (" +
-          program.wholeBatches + "): leave " + std::to_string(rest) +
+          "; this model can be evaluated on complete batches alone, since " +
+          program.wholeBatches + ": leave " + std::to_string(rest) +
           " out, or compile the model for a batch that divides their number");
+}
+
+/// Examples are counted in 32 bits where a batch may be incomplete.
+static void checkCount(const MeshcProgram &program, const Dataset &dataset) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if ((program.wholeBatches && *program.wholeBatches) ||
+      dataset.examples() <= most)
+    return;
+  throw Failure(ExitCode::Data,
+                "the data has " + counted(dataset.examples(), "example") +
+                    ", and an evaluation counts at most " +
+                    std::to_string(most) + ": evaluate parts of the data");
 }
 
 Evaluator::Evaluator(Session &session, const Dataset &dataset,
@@ -55,6 +67,7 @@ Evaluator::Evaluator(Session &session, const Dataset &dataset,
     : session(session), dataset(dataset), function(function),
       feeder(session.program(), dataset, session.coords()) {
   checkRest(session.program(), dataset);
+  checkCount(session.program(), dataset);
 }
 
 /// Begins with totals of no examples.

@@ -17,7 +17,7 @@ check() { # CELL OPTIONS...
   shift
   "$meshc" "$models/$cell.mesh" "$@" -o program
   ./program train --data tokens=tokens.idx --data targets=targets.idx --weights "$models/$cell.safetensors" \
-    --no-shuffle --steps 6 --quiet --log log.jsonl --log-every 1 --checkpoint trained.safetensors
+    --no-shuffle --steps 6 --quiet --log log.jsonl --log-every 1 --checkpoint trained.safetensors --overwrite
   sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl | tr '\n' ' ' >got.txt
   rm log.jsonl
   echo "${losses[$cell]}" | paste -d ' ' - got.txt |

@@ -11,7 +11,7 @@ train() { # MODEL OPTIONS... -> log.jsonl, checkpoint.safetensors
   "$meshc" "$models/$1.mesh" "${@:2}" -o program
   rm -f log.jsonl
   ./program train --data $text --steps 4 --seed 3 --threads 1 --quiet --log log.jsonl --log-every 1 \
-    --checkpoint checkpoint.safetensors </dev/null
+    --checkpoint checkpoint.safetensors --overwrite </dev/null
 }
 losses() { # MODEL OPTIONS... -> one loss a line
   train "$@"

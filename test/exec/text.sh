@@ -15,7 +15,7 @@ check() { # CELL TEXT BOUND
   while read -r options; do
     "$meshc" $1.mesh --set batch=32 --set seq=24 --set vocab=128 --set model=24 --set hidden=64 $options -o program
     ./program train --data train.txt --steps 300 --seed 1 --threads 1 --quiet --log log.jsonl --log-every 1 \
-      --checkpoint trained.safetensors </dev/null
+      --checkpoint trained.safetensors --overwrite </dev/null
     sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl >losses.txt
     rm log.jsonl
     [ -e first.txt ] || cp losses.txt first.txt

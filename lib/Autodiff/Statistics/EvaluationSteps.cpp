@@ -20,6 +20,7 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -133,16 +134,28 @@ void EvaluationSteps::makeModel() {
   dropCustomGradients(model);
 }
 
+/// Why all batches of an evaluation have to be complete; empty if they need
+/// not be.
+std::string
+EvaluationSteps::findObstacle(ArrayRef<StringAttr> counting) {
+  if (Operation *op = maskExamples(model, counting, {}))
+    return "an operation combines entries of different examples (" +
+           describe(op) + ")";
+  if (countExamples(parts) >
+      std::numeric_limits<int32_t>::max() / parts.microBatches)
+    return "a batch has more than 2^31 - 1 of them";
+  return "";
+}
+
 EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
     : module(module), parts(parts) {
   makeModel();
   SmallVector<StringAttr> counting = getExampleDims(parts);
   bool readsPositions =
       readsExamplePositions(model, counting, parts.parameterOps.size());
-  obstacle = maskExamples(model, counting, {});
-  if (obstacle)
-    nd::setWholeBatches(
-        module, StringAttr::get(module.getContext(), describe(obstacle)));
+  if (std::string obstacle = findObstacle(counting); !obstacle.empty())
+    nd::setWholeBatches(module,
+                        StringAttr::get(module.getContext(), obstacle));
   else
     maskExamples(model, counting, model.getArguments().back());
   divideLoops(model, counting);
@@ -302,16 +315,23 @@ Value EvaluationSteps::addTotal(StepFunction &step, const StepTensor &state,
   return total;
 }
 
-/// How many examples the batch has; all of them are there if no incomplete
-/// batch may come.
+/// How many examples the batch has. Where all batches are complete, the number
+/// serves only as the weight of a batch: then each micro-batch counts as one.
 Value EvaluationSteps::addExamples(StepFunction &step) {
+  if (!nd::getWholeBatches(module))
+    return countBatch(step);
+  return nd::ValueBuilder(step.builder, parts.model->getLoc())
+      .scalar(step.builder.getI32Type(),
+              static_cast<double>(parts.microBatches));
+}
+
+/// The number of real examples: of a complete batch as long as such follow.
+Value EvaluationSteps::countBatch(StepFunction &step) {
   nd::ValueBuilder build(step.builder, parts.model->getLoc());
   Type i32 = step.builder.getI32Type();
   auto scalar = nd::TensorType::get(i32, {});
   auto size = static_cast<double>(countExamples(parts) * parts.microBatches);
   Value complete = build.scalar(i32, size);
-  if (obstacle)
-    return complete;
   MLIRContext *context = module.getContext();
   StepTensor batches =
       makeState(context, "batches", scalar, nd::TensorRole::Batches);

@@ -22,7 +22,8 @@ namespace meshc::autodiff {
 ///
 /// If the model slices its examples, or does something else with them that
 /// padding would change, there are no Batches and no Rest: all batches are
-/// complete. The module then has the attribute `nd.whole_batches`.
+/// complete. So they are if a batch has more examples than an i32 counts. The
+/// module then has the attribute `nd.whole_batches`, which says why.
 class EvaluationSteps {
 public:
   EvaluationSteps(mlir::ModuleOp module, const ModelParts &parts);
@@ -36,6 +37,7 @@ public:
 
 private:
   void makeModel();
+  std::string findObstacle(llvm::ArrayRef<mlir::StringAttr> counting);
   void addBatch(StepFunction &step, const mlir::IRMapping &parameters);
   llvm::SmallVector<mlir::Value> copyModel(mlir::OpBuilder &builder,
                                            mlir::ValueRange parameters,
@@ -48,6 +50,7 @@ private:
                                                    mlir::ValueRange inputs,
                                                    mlir::Value count);
   mlir::Value addExamples(StepFunction &step);
+  mlir::Value countBatch(StepFunction &step);
   mlir::Value addTotal(StepFunction &step, const StepTensor &state,
                        const Statistic &statistic, mlir::Value part,
                        mlir::Value isFirst);
@@ -62,7 +65,6 @@ private:
   /// of its examples as arguments. In what is computed from totals, the number
   /// is that of all examples.
   mlir::func::FuncOp model;
-  mlir::Operation *obstacle = nullptr;
   std::optional<ExampleDims> dims;
   std::optional<MetricDivision> division;
   MetricDivision::Slice slice;

@@ -82,8 +82,8 @@ MicroBatchLoss::Form MicroBatchLoss::combineForms(Operation *op) const {
   return isLinear ? Form::Linear : Form::Own;
 }
 
-/// Finds the form of each value of the slice; that of a statistic without
-/// parameters is Fixed if `wantsWhole`. Returns whether all are exact. An
+/// Finds the form of each value of the slice; that of an exact statistic
+/// without parameters is Fixed if `wantsWhole`. Returns whether all are exact. An
 /// operand that each micro-batch computes by itself enters as one that is
 /// linear: its cause is known.
 bool MicroBatchLoss::classify(const MetricDivision::Slice &slice,
@@ -95,7 +95,7 @@ bool MicroBatchLoss::classify(const MetricDivision::Slice &slice,
     bool isSum = statistic.kind == Statistic::Kind::Mean ||
                  statistic.reduction == nd::ReductionKind::Sum;
     Form form = statistic.isExact && isSum ? Form::Linear : Form::Own;
-    if (wantsWhole && !trained.contains(value))
+    if (wantsWhole && statistic.isExact && !trained.contains(value))
       form = Form::Fixed;
     forms[value] = form;
     isExact &= form != Form::Own;

@@ -15,13 +15,13 @@ func.func @f(%x: !nd.tensor<f32, [a = 4]> {nd.name = ""}) { return }
 
 // -----
 
-// expected-error @below {{argument 1 of 'f': 'nd.role' must be one of "parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average", got "paramter"}}
+// expected-error @below {{argument 1 of 'f': 'nd.role' must be one of "parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average", "statistic", "batches", "rest", got "paramter"}}
 func.func @f(%x: !nd.tensor<f32, [a = 4]> {nd.role = "input"}, %y: !nd.tensor<f32, [a = 4]> {nd.role = "paramter"}) { return }
 
 // -----
 
 !x = !nd.tensor<f32, [a = 4]>
-// expected-error @below {{result 0 of 'f': 'nd.role' must be one of "parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average", got unit}}
+// expected-error @below {{result 0 of 'f': 'nd.role' must be one of "parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average", "statistic", "batches", "rest", got unit}}
 func.func @f(%x: !x) -> (!x {nd.role}) { return %x : !x }
 
 // -----

@@ -113,7 +113,7 @@ TEST(Entry, infoTellsMeshAndTensors) {
   Outcome outcome = run(line("2x2") + " info");
   EXPECT_EQ(outcome.code, 0);
   expectHas(outcome.out, "mesh data = 2, tensor = 2: 4 ranks");
-  expectHas(outcome.out, "arena 6080 bytes per rank");
+  expectHas(outcome.out, "arena 6272 bytes per rank");
   expectHas(outcome.out, "\n7 parameters in 2 tensors\n");
   expectHas(outcome.out, "f32  [batch = 8 {data}, feature = 6 {tensor}], "
                          "48 bytes per rank");

@@ -262,7 +262,7 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Outcome info = run(line("cuda_2x2") + " info");
   EXPECT_EQ(info.code, 0);
   expectIn(info.out, "GPU code for sm_90\n");
-  expectIn(info.out, "  arena 6080 bytes\n");
+  expectIn(info.out, "  arena 6272 bytes\n");
   expectIn(info.out,
            "  workspace of matrix products 33554432 bytes (32.0 MiB)");
   Outcome train = run(fake(4, 1) + line("cuda_2x2") +
@@ -438,7 +438,7 @@ TEST(CudaProgram, saysWhatIsMissing) {
   Outcome outcome = run("env FAKE_CUDA_MEMORY=33555432 " + fake(1, 1) +
                         line("cuda_1x1") + train);
   EXPECT_EQ(outcome.code, 1);
-  expectIn(outcome.err, "a rank needs an arena of 6080 bytes and GPU fake has "
+  expectIn(outcome.err, "a rank needs an arena of 6272 bytes and GPU fake has "
                         "1000 left (out of memory");
 }
 
