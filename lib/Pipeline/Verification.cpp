@@ -104,6 +104,10 @@ static void takeEvaluations(ModuleOp steps, ModuleOp looped) {
       function->remove();
       steps.push_back(function);
     }
+  if (StringAttr reason = nd::getWholeBatches(looped))
+    nd::setWholeBatches(steps, reason);
+  if (nd::dependsOnBatches(looped))
+    nd::setDependsOnBatches(steps);
 }
 
 /// Whether a loop of the model may end early.

@@ -314,6 +314,58 @@ TEST_F(Evaluation, LayoutsAgreeOnIncompleteBatches) {
   }
 }
 
+/// An entry of a dim that the batch was split into belongs to the examples of
+/// that entry.
+TEST_F(Evaluation, EntriesBelongToTheirExamples) {
+  const std::string text = R"(
+dim batch = 20, group = 4, member = 5, seq = 3, model = 4
+model m(x[batch, seq, model], mask[batch, seq]: i1, target[batch]: i32) {
+  param w[model] ~ normal(1)
+  g = split(x * w, batch -> (group, member))
+  loss = mean(g at group = 2)
+  metric last = mean(g at group = 3)
+  metric two = sum(g at group = 1) + max(g at group = 0)
+}
+train m minimize loss with sgd(lr = 0.1)
+)";
+  auto module = build(text);
+  ASSERT_TRUE(module);
+  ASSERT_FALSE(nd::getWholeBatches(*module));
+  draw(*module, 1);
+  for (int64_t perBatch : {20, 17}) {
+    reference::Examples all = examples;
+    for (auto &input : examples)
+      input.second.erase(input.second.begin() + perBatch, input.second.end());
+    const auto metrics = evaluate(*module, perBatch);
+    double total = 0, count = 0;
+    for (int64_t i = 15; i < perBatch; ++i)
+      for (size_t j = 0; j < 12; ++j, ++count)
+        total += examples["x"][i].data[j] * state["w"].data[j / 3];
+    EXPECT_NEAR(metrics.lookup("last").data[0], total / count, 1e-9);
+    examples = std::move(all);
+  }
+}
+
+/// Entries of different examples side by side, and one example by its number,
+/// cannot be told from padding by a bound on one number.
+TEST_F(Evaluation, RefusesWhatPaddingWouldChange) {
+  const std::string begin = R"(
+dim batch = 4, group = 2, member = 2, model = 3
+model m(x[batch, model]) {
+  param w[model] ~ normal(1)
+  g = split(x, batch -> (group, member))
+  loss = mean(x * w)
+  metric a = )";
+  for (const char *metric :
+       {"sum(x at batch = 2)",
+        "mean(concat(g at group = 0, g at group = 1, model))"}) {
+    auto module = build(begin + metric +
+                        "\n}\ntrain m minimize loss with sgd(lr = 0.1)\n");
+    ASSERT_TRUE(module);
+    EXPECT_TRUE(nd::getWholeBatches(*module)) << metric;
+  }
+}
+
 TEST_F(Evaluation, SaysWhatIsNoFunctionOfStatistics) {
   const std::string text = R"(
 dim batch = 4

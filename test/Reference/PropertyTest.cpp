@@ -8,9 +8,10 @@
 /// \file
 /// Random programs under random layouts: the ranks together compute what one
 /// device computes. MESHC_PROPERTY_SEED chooses other programs.
-/// MESHC_PROPERTY_PAIRS, MESHC_PROPERTY_LOOPS and MESHC_PROPERTY_TRIALS say how
-/// many pairs of a program and a layout, programs with loops, and layouts of
-/// programs whose loops keep copies are compared.
+/// MESHC_PROPERTY_PAIRS, MESHC_PROPERTY_LOOPS, MESHC_PROPERTY_BATCHES and
+/// MESHC_PROPERTY_TRIALS say how many pairs of a program and a layout, programs
+/// with loops, incomplete batches, and layouts of programs whose loops keep
+/// copies are compared.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
@@ -330,8 +332,8 @@ protected:
       bool agrees = a == b || (std::isnan(a) && std::isnan(b)) ||
                     std::abs(a - b) <= 1e-9 * std::abs(a) + 1e-12;
       if (!agrees)
-        text += llvm::formatv("evaluated, '{0}' is {1:e} and not {2:e}\n",
-                              name, b, a);
+        text += llvm::formatv("evaluated, '{0}' is {1:e} and not {2:e}\n", name,
+                              b, a);
     }
     return text;
   }
@@ -363,8 +365,7 @@ protected:
              print(looped);
     };
     // Means over micro-batches are of other values if a loop is not divided.
-    bool isUndivided =
-        words.contains("} while") || nd::getWholeBatches(looped);
+    bool isUndivided = words.contains("} while") || nd::getWholeBatches(looped);
     if (isUndivided && words.contains("accumulate"))
       return;
     ASSERT_EQ(compareEvaluations(unrolled, looped, seed), "") << describe();
@@ -448,8 +449,69 @@ TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
   std::cout << unrolledCount << " of " << wanted
             << " programs with loops agree with the unrolled ones, " << sameBits
             << " of them to the bit, and " << compared
-            << " pairs of one and a layout with one device (" << refused << " layouts refused, " << double(ranks) / compared
+            << " pairs of one and a layout with one device (" << refused
+            << " layouts refused, " << double(ranks) / compared
             << " ranks on average)\n";
+}
+
+/// What an evaluation of fewer examples than the batch has gives: that of a
+/// model with as many. Only of programs whose other sizes stay the same, that
+/// draw no random numbers for examples, and in which no number of an example
+/// comes from elsewhere and no scale of attention from how many there are.
+TEST_F(RandomLayouts, IncompleteBatchesAreSmallerBatches) {
+  uint64_t firstSeed = getNumber("MESHC_PROPERTY_SEED", 1);
+  uint64_t wanted = getNumber("MESHC_PROPERTY_BATCHES", 150), found = 0;
+  RunOptions options;
+  options.roundToType = false;
+  llvm::Regex readsSize("(dot_attention|gather|cross_entropy)\\(.*, o[,)]");
+  for (uint64_t seed = firstSeed; found < wanted; ++seed) {
+    if (seed % programsPerContext == 0)
+      renewContext();
+    std::string text =
+        llvm::join(RandomProgram(seed, seed % 3 == 0).write(), "\n");
+    llvm::StringRef words = text;
+    if (words.contains("random_") || words.contains("categorical(") ||
+        words.contains("accumulate") || readsSize.match(words))
+      continue;
+    auto larger = parse(text);
+    ASSERT_TRUE(larger) << errors << text;
+    auto step = larger->lookupSymbol<func::FuncOp>("eval_step");
+    int64_t size = getBatchSize(step), count = size / 2 + seed % 2;
+    if (nd::getWholeBatches(*larger) || count == size || count == 0)
+      continue;
+    auto smaller = parse(text, {{}, {}, {"o=" + std::to_string(count)}});
+    errors.clear();
+    if (!smaller)
+      continue;
+    auto other = smaller->lookupSymbol<func::FuncOp>("eval_step");
+    Batch batch = drawBatch(step, seed);
+    bool fits = getBatchSize(other) == count;
+    for (unsigned i = 0; i < other.getNumArguments(); ++i) {
+      auto known = batch.state.find(
+          nd::TensorAttributes::ofArgument(other, i).getName().getValue());
+      fits &= known == batch.state.end() ||
+              known->second.type == other.getArgument(i).getType();
+    }
+    if (!fits)
+      continue;
+    for (auto &input : batch.examples)
+      input.second.erase(input.second.begin() + count, input.second.end());
+    auto got = runEvaluation(step, batch.state, batch.examples, count, options);
+    auto should =
+        runEvaluation(other, batch.state, batch.examples, count, options);
+    ASSERT_TRUE(succeeded(got) && succeeded(should)) << errors << text;
+    ++found;
+    for (const auto &[name, tensor] : *should) {
+      double a = tensor.data[0], b = got->lookup(name).data[0];
+      EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)) ||
+                  std::abs(a - b) <= 1e-9 * std::abs(a) + 1e-12)
+          << "'" << name.str() << "' of " << count << " examples in a batch of "
+          << size << " is " << b << " and not " << a << ", seed " << seed
+          << "\n"
+          << text;
+    }
+  }
+  std::cout << found << " programs\n";
 }
 
 // Layers of a transformer, in which backward loops move what their forward

@@ -73,13 +73,29 @@ static nd::TensorType getTotalType(Value value, const Statistic &statistic) {
                : type;
 }
 
+/// The dims along which entries of the model's values belong to examples:
+/// `counting`, and what they were merged into, split into or renamed to.
+static llvm::SmallSetVector<StringAttr, 4>
+findExampleDims(func::FuncOp model, ArrayRef<StringAttr> counting) {
+  ExampleDims dims(model, counting);
+  llvm::SmallSetVector<StringAttr, 4> found(counting.begin(), counting.end());
+  auto add = [&](Value value) {
+    for (const ExampleNumber &number : dims.of(value))
+      found.insert_range(number.dims);
+  };
+  model.walk([&](Block *block) { llvm::for_each(block->getArguments(), add); });
+  model.walk([&](Operation *op) { llvm::for_each(op->getResults(), add); });
+  return found;
+}
+
 /// Whether the model looks at the places of examples in a batch, by their
 /// indices or by a parameter that has an entry for each.
 static bool readsExamplePositions(func::FuncOp model,
                                   ArrayRef<StringAttr> counting,
                                   size_t parameterCount) {
+  auto dims = findExampleDims(model, counting);
   auto counts = [&](Value value) {
-    return llvm::any_of(counting, [&](StringAttr dim) {
+    return llvm::any_of(dims, [&](StringAttr dim) {
       return nd::getTensorType(value).hasDim(dim.getValue());
     });
   };
@@ -136,8 +152,7 @@ void EvaluationSteps::makeModel() {
 
 /// Why all batches of an evaluation have to be complete; empty if they need
 /// not be.
-std::string
-EvaluationSteps::findObstacle(ArrayRef<StringAttr> counting) {
+std::string EvaluationSteps::findObstacle(ArrayRef<StringAttr> counting) {
   if (Operation *op = maskExamples(model, counting, {}))
     return "an operation combines entries of different examples (" +
            describe(op) + ")";
@@ -154,8 +169,7 @@ EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
   bool readsPositions =
       readsExamplePositions(model, counting, parts.parameterOps.size());
   if (std::string obstacle = findObstacle(counting); !obstacle.empty())
-    nd::setWholeBatches(module,
-                        StringAttr::get(module.getContext(), obstacle));
+    nd::setWholeBatches(module, StringAttr::get(module.getContext(), obstacle));
   else
     maskExamples(model, counting, model.getArguments().back());
   divideLoops(model, counting);

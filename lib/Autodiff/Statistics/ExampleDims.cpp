@@ -9,6 +9,8 @@
 #include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/StackOps.h"
+#include "dialects/Nd/Ops/WindowOps.h"
 
 using namespace mlir;
 
@@ -145,10 +147,25 @@ void ExampleDims::followLoop(nd::ScanOp scan) {
   }
 }
 
-/// How an op that regroups dims finds the index along `dim` of its operand;
-/// null if the op keeps the dim.
-static AffineExpr findRegrouped(Operation *op, StringAttr dim,
+/// Whether the op reads one entry of the dim, of which result number `result`
+/// is made; the entry's index.
+static std::optional<int64_t> findEntry(Operation *op, unsigned result,
+                                        StringAttr dim) {
+  if (auto entry = dyn_cast<nd::EntryOp>(op);
+      entry && entry.getDimAttr() == dim)
+    return static_cast<int64_t>(entry.getIndex());
+  if (auto unstack = dyn_cast<nd::UnstackOp>(op);
+      unstack && unstack.getDimAttr() == dim)
+    return result;
+  return std::nullopt;
+}
+
+/// How an op that regroups dims finds the index along `dim` of its operand, for
+/// result number `result`; null if the op keeps the dim.
+static AffineExpr findRegrouped(Operation *op, unsigned result, StringAttr dim,
                                 IndexMap &indices) {
+  if (auto entry = findEntry(op, result, dim))
+    return indices.constant(*entry);
   if (auto split = dyn_cast<nd::SplitDimOp>(op)) {
     if (split.getDimAttr() != dim)
       return {};
@@ -181,7 +198,7 @@ void ExampleDims::followFactors(Operation *op, unsigned operand,
     SmallVector<AffineExpr> replacements;
     bool isReduced = false;
     for (StringAttr dim : number.dims) {
-      AffineExpr regrouped = findRegrouped(op, dim, indices);
+      AffineExpr regrouped = findRegrouped(op, index, dim, indices);
       StringAttr name;
       for (const nd::Factor &factor : rule.factors)
         if (!regrouped && getOperandDim(factor, operand) == dim) {
@@ -196,11 +213,32 @@ void ExampleDims::followFactors(Operation *op, unsigned operand,
                                        : indices.constant(0));
     }
     ExampleNumber mapped = indices.apply(number, replacements);
-    if (isReduced && mapped.hasModulo())
+    // One example by its number may be missing.
+    bool isOne = !isReduced && mapped.dims.empty();
+    if ((isReduced && mapped.hasModulo()) || isOne)
       obstacle = obstacle ? obstacle : op;
     if (!mapped.dims.empty())
       add(result, mapped);
   }
+}
+
+/// Whether the op puts its operands side by side.
+static bool isJoin(Operation *op) { return isa<nd::StackOp, nd::ConcatOp>(op); }
+
+/// Whether operands of a join belong to different examples. An entry of the
+/// result belongs to those of one operand only.
+bool ExampleDims::joinsOthers(Operation *op) const {
+  if (!isJoin(op))
+    return false;
+  SmallVector<Value> each(llvm::make_filter_range(
+      op->getOperands(), [&](Value value) { return isPerExample(value); }));
+  return llvm::any_of(each, [&](Value value) {
+    ArrayRef<ExampleNumber> first = of(each[0]), other = of(value);
+    return first.size() != other.size() ||
+           !llvm::all_of(other, [&](const ExampleNumber &number) {
+             return llvm::is_contained(first, number);
+           });
+  });
 }
 
 void ExampleDims::follow(Operation *op) {
@@ -218,6 +256,8 @@ void ExampleDims::follow(Operation *op) {
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
       for (const ExampleNumber &number : ExampleNumbers(of(operand)))
         followFactors(op, index, number);
+  if (joinsOthers(op))
+    obstacle = obstacle ? obstacle : op;
   // Dims that arise here, such as those of indices and constants.
   for (Value result : op->getResults())
     for (nd::DimAttr dim : nd::getTensorType(result).getDims())

@@ -82,6 +82,7 @@ private:
   void follow(mlir::Operation *op);
   void followLoop(nd::ScanOp scan);
   bool followTie(nd::ScanOp scan, const nd::Tie &tie);
+  bool joinsOthers(mlir::Operation *op) const;
   void followFactors(mlir::Operation *op, unsigned operand,
                      const ExampleNumber &number);
 

@@ -25,7 +25,8 @@ void warnOfMicroBatches(Value value) {
 MicroBatchLoss::MicroBatchLoss(const ModelParts &parts,
                                const MetricDivision &division)
     : parts(parts) {
-  findTrained();
+  func::FuncOp model = parts.model;
+  findTrained(model.getBody().front());
   Value loss = parts.metricValues.front();
   MetricDivision::Slice slice = division.getSlice(loss);
   // Sums that enter linearly need not be those of the whole batch.
@@ -48,13 +49,32 @@ MicroBatchLoss::MicroBatchLoss(const ModelParts &parts,
   }
 }
 
-/// At the model's top level; a loop depends on all that it takes.
-void MicroBatchLoss::findTrained() {
-  func::FuncOp model = parts.model;
-  for (Operation &op : model.getBody().front())
-    if (isa<nd::ParameterOp>(op) ||
-        llvm::any_of(op.getOperands(),
-                     [&](Value value) { return trained.contains(value); }))
+bool MicroBatchLoss::follow(Value to, Value from) {
+  return to && from && trained.contains(from) && trained.insert(to).second;
+}
+
+/// Each tie of a loop by itself; what it carries until nothing is new.
+void MicroBatchLoss::findTrainedIn(nd::ScanOp scan) {
+  for (bool isNew = true; isNew;) {
+    isNew = false;
+    for (const nd::Tie &tie : scan.getTies()) {
+      isNew |= follow(tie.argument, tie.operand);
+      if (tie.kind == nd::TieKind::Carried)
+        isNew |= follow(tie.argument, tie.yielded);
+    }
+    findTrained(scan.getBlock());
+  }
+  for (const nd::Tie &tie : scan.getTies())
+    follow(tie.result, tie.yielded);
+}
+
+void MicroBatchLoss::findTrained(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (auto scan = dyn_cast<nd::ScanOp>(op))
+      findTrainedIn(scan);
+    else if (isa<nd::ParameterOp>(op) ||
+             llvm::any_of(op.getOperands(),
+                          [&](Value value) { return trained.contains(value); }))
       trained.insert(op.result_begin(), op.result_end());
 }
 
@@ -83,8 +103,8 @@ MicroBatchLoss::Form MicroBatchLoss::combineForms(Operation *op) const {
 }
 
 /// Finds the form of each value of the slice; that of an exact statistic
-/// without parameters is Fixed if `wantsWhole`. Returns whether all are exact. An
-/// operand that each micro-batch computes by itself enters as one that is
+/// without parameters is Fixed if `wantsWhole`. Returns whether all are exact.
+/// An operand that each micro-batch computes by itself enters as one that is
 /// linear: its cause is known.
 bool MicroBatchLoss::classify(const MetricDivision::Slice &slice,
                               const MetricDivision &division, bool wantsWhole) {

@@ -44,7 +44,9 @@ private:
   };
   Form getForm(mlir::Value value) const;
   Form combineForms(mlir::Operation *op) const;
-  void findTrained();
+  bool follow(mlir::Value to, mlir::Value from);
+  void findTrainedIn(nd::ScanOp scan);
+  void findTrained(mlir::Block &block);
   bool classify(const MetricDivision::Slice &slice,
                 const MetricDivision &division, bool wantsWhole);
 
