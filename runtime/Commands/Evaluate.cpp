@@ -8,14 +8,12 @@
 
 #include "runtime/Base/Counted.h"
 #include "runtime/Base/Figure.h"
-#include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Commands/TrainedTokens.h"
 #include "runtime/Commands/Weights.h"
 #include "runtime/Monitor/Log.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -65,7 +63,8 @@ static void checkCount(const MeshcProgram &program, const Dataset &dataset) {
 Evaluator::Evaluator(Session &session, const Dataset &dataset,
                      StepFunction function)
     : session(session), dataset(dataset), function(function),
-      feeder(session.program(), dataset, session.coords()) {
+      feeder(session.program(), dataset, session.coords()),
+      limits(readLimits(session.program())) {
   checkRest(session.program(), dataset);
   checkCount(session.program(), dataset);
 }
@@ -94,15 +93,27 @@ void Evaluator::reset() {
   }
 }
 
-/// Evaluates a batch. Returns whether to continue.
-bool Evaluator::begin(const Selection &selection) {
-  Device &device = session.device();
-  feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
-              selection);
+/// Reads a batch, and tells the disk which one is next.
+void Evaluator::read(const Selection &selection) {
+  std::vector<std::pair<const MeshcTensor *, char *>> blocks;
+  feeder.fill(
+      [&](const MeshcTensor &input) {
+        return blocks.emplace_back(&input, session.device().stage(input))
+            .second;
+      },
+      selection);
+  if (replacesBadTargets)
+    replaceBadTargets(limits, blocks);
   const int64_t next = selection.first + selection.rows;
   if (next < dataset.examples())
     feeder.prefetch(
         {nullptr, next, std::min(dataset.batch(), dataset.examples() - next)});
+}
+
+/// Evaluates a batch. Returns whether to continue.
+bool Evaluator::begin(const Selection &selection) {
+  Device &device = session.device();
+  read(selection);
   device.run(function);
   ++openRuns;
   while (openRuns > device.runsAhead())
@@ -132,28 +143,6 @@ std::optional<std::vector<double>> Evaluator::run() {
       values.begin(), values.begin() + static_cast<int64_t>(names().size()));
 }
 
-std::optional<Failure>
-meshc::runtime::checkMeans(const std::vector<std::string> &names,
-                           const std::vector<double> &means,
-                           const Dataset &dataset) {
-  for (size_t i = 0; i < means.size(); ++i) {
-    if (std::isfinite(means[i]))
-      continue;
-    std::string what = "the " + names[i] + " of the evaluation is " +
-                       (std::isnan(means[i]) ? "not a number" : "infinite");
-    const Selection all{nullptr, 0, dataset.examples()};
-    std::string bad = dataset.findBadTarget(all);
-    if (bad.empty())
-      bad = dataset.findNotFinite(all, "", HasNan);
-    if (!bad.empty())
-      return Failure(ExitCode::Data, what + ": " + bad);
-    return Failure(ExitCode::Numeric,
-                   what + "; look for values in the data that are out of "
-                          "range, and at the training's last losses");
-  }
-  return std::nullopt;
-}
-
 ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
                                   const Dataset &dataset) {
   const LoadedWeights loaded =
@@ -176,7 +165,7 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
     return codeOfSignal(evaluator.signal());
   }
   std::vector<std::string> names = evaluator.names();
-  std::optional<Failure> bad = checkMeans(names, *means, dataset);
+  std::optional<Failure> bad = evaluator.check(*means);
   ExitCode code = bad ? bad->code() : ExitCode::Success;
   if (!session.speaks())
     return code;

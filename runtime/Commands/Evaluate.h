@@ -14,11 +14,14 @@
 
 #include "runtime/Base/Failure.h"
 #include "runtime/Commands/Options.h"
+#include "runtime/Commands/Replay.h"
 #include "runtime/Commands/Stop.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Feeder.h"
+#include "runtime/Data/InputLimits.h"
 #include "runtime/Device/Session.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,10 +54,19 @@ public:
   /// The signal that ended the last run early, or 0.
   int signal() const { return stoppedBy; }
 
+  /// What is wrong if one of run()'s metrics is not finite; null if all are.
+  /// Evaluates the data again to find the first value that is not: Data if it
+  /// is in an input, or comes from a target that is no class; otherwise
+  /// Numeric, with the op. All ranks call it.
+  std::optional<Failure> check(const std::vector<double> &metrics);
+
 private:
   void reset();
+  void read(const Selection &selection);
   bool begin(const Selection &selection);
   void end();
+  Replay::End repeat(Fault &fault, Selection &at);
+  Failure explain(const std::string &what);
 
   Session &session;
   const Dataset &dataset;
@@ -64,16 +76,12 @@ private:
   int openRuns = 0;          ///< batches whose metrics are not read
   std::optional<StopAgreement> stop;
   int stoppedBy = 0;
+  std::map<std::string, InputLimits> limits;
+  bool replacesBadTargets = false; ///< reads batches with valid targets
 };
 
-/// What is wrong if a mean over `dataset` is not finite: Data if an example has
-/// an invalid target or holds a NaN, otherwise Numeric. Null if all are finite.
-std::optional<Failure> checkMeans(const std::vector<std::string> &names,
-                                  const std::vector<double> &means,
-                                  const Dataset &dataset);
-
 /// The command `eval`: loads the parameters and prints each metric. All ranks
-/// call it. Returns Success, the code of checkMeans, or Interrupted or
+/// call it. Returns Success, the code of Evaluator::check, or Interrupted or
 /// Terminated if a signal ended it. Throws Failure.
 ExitCode evaluate(Session &session, const Options &options,
                   const Dataset &dataset);

@@ -56,9 +56,7 @@ void Training::readBatch(const Shuffle &shuffle) {
       },
       {&shuffle, state.position, data.batch()});
   if (replacesBadTargets)
-    for (const auto &[input, block] : blocks)
-      if (auto known = limits.find(input->name); known != limits.end())
-        replaceBadTargets(known->second, block, blockSpan(*input));
+    replaceBadTargets(limits, blocks);
   feeder.prefetch({&shuffle, state.position + data.batch(), data.batch()});
   ++batches;
 }
@@ -206,7 +204,7 @@ int Training::evaluateNow() {
   if (!means)
     return evaluator->signal();
   if (!badEvaluation)
-    badEvaluation = checkMeans(evaluator->names(), *means, *evalData);
+    badEvaluation = evaluator->check(*means);
   log->afterEvaluation(state.step, evaluator->names(), *means);
   // A resumed run may repeat its last evaluation.
   if (best && state.best.seen < state.step && best->count(*means, state))

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/InputLimits.h"
 
+#include "runtime/Device/Device.h"
+
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -32,8 +34,9 @@ meshc::runtime::readLimits(const MeshcProgram &program) {
   return limits;
 }
 
-void meshc::runtime::replaceBadTargets(const InputLimits &limits, char *block,
-                                       int64_t count) {
+/// Replaces those of `count` numbers.
+static void replaceBadTargets(const InputLimits &limits, char *block,
+                              int64_t count) {
   if (limits.classes == 0)
     return;
   for (int64_t i = 0; i < count; ++i) {
@@ -43,4 +46,12 @@ void meshc::runtime::replaceBadTargets(const InputLimits &limits, char *block,
     if ((number < 0 || number >= limits.classes) && number != limits.ignored)
       std::memset(at, 0, sizeof(number));
   }
+}
+
+void meshc::runtime::replaceBadTargets(
+    const std::map<std::string, InputLimits> &limits,
+    const std::vector<std::pair<const MeshcTensor *, char *>> &blocks) {
+  for (const auto &[input, block] : blocks)
+    if (auto known = limits.find(input->name); known != limits.end())
+      ::replaceBadTargets(known->second, block, blockSpan(*input));
 }

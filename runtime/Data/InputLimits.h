@@ -13,6 +13,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -35,9 +37,11 @@ struct InputLimits {
 /// {"labels": -100} and "indices": {"tokens": 256}.
 std::map<std::string, InputLimits> readLimits(const MeshcProgram &program);
 
-/// Sets those of `count` numbers of an i32 input that are no classes of the
+/// Sets those numbers in blocks of inputs that are no classes of the
 /// `cross_entropy` whose targets they are to 0.
-void replaceBadTargets(const InputLimits &limits, char *block, int64_t count);
+void replaceBadTargets(
+    const std::map<std::string, InputLimits> &limits,
+    const std::vector<std::pair<const MeshcTensor *, char *>> &blocks);
 
 } // namespace meshc::runtime
 

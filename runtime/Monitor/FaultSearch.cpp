@@ -28,11 +28,25 @@ int64_t meshc::runtime::largestOfRanks(Communicator &communicator,
 FaultSearch::FaultSearch(Session &session, StepFunction function)
     : session(session), check(session, function) {}
 
-bool FaultSearch::run(const std::function<void()> &runStep) {
+/// What must be finite after the last run, the loss first.
+std::vector<size_t> FaultSearch::getTargets() const {
+  std::vector<size_t> targets;
+  if (check.loss())
+    targets.push_back(*check.loss());
+  std::vector<size_t> others = check.newState();
+  if (checksMetrics)
+    others.insert(others.end(), check.metrics().begin(), check.metrics().end());
+  std::sort(others.begin(), others.end());
+  targets.insert(targets.end(), others.begin(), others.end());
+  return targets;
+}
+
+bool FaultSearch::run(const std::function<void()> &runStep, bool isLast) {
   check.run(runStep);
+  checksMetrics = isLast;
   const std::vector<CheckedValue> &values = check.values();
-  bool isFinite = !check.loss() || values[*check.loss()].found == 0;
-  for (size_t value : check.newState())
+  bool isFinite = true;
+  for (size_t value : getTargets())
     isFinite &= values[value].found == 0;
   if (largestOfRanks(session.communicator(), !isFinite))
     return true;
@@ -164,18 +178,15 @@ std::string FaultSearch::describe(const std::vector<Merged> &merged,
 
 /// On rank 0.
 Fault FaultSearch::find(const std::vector<Merged> &merged) const {
-  std::optional<size_t> target = check.loss();
+  const std::vector<size_t> targets = getTargets();
+  auto found = std::find_if(targets.begin(), targets.end(), [&](size_t value) {
+    return merged[value].found != 0;
+  });
+  if (found == targets.end())
+    return {};
+  Finiteness kind = merged[*found].found & HasNan ? HasNan : HasInfinity;
+  size_t origin = followBack(merged, *found, kind);
   std::string text;
-  if (!target || merged[*target].found == 0) {
-    target.reset();
-    for (size_t value : check.newState())
-      if (merged[value].found && (!target || value < *target))
-        target = value;
-    if (!target)
-      return {};
-  }
-  Finiteness kind = merged[*target].found & HasNan ? HasNan : HasInfinity;
-  size_t origin = followBack(merged, *target, kind);
   text += (kind == HasNan ? "the first NaN is in "
                           : "the first infinite value is in ") +
           describe(merged, origin, kind);

@@ -10,10 +10,11 @@
 ///
 /// Each rank checks everything that the calls of a step compute (StepCheck). A
 /// finding on any rank is traced back from the loss, or from a parameter that
-/// the step updates, to the first call that produces a NaN from operands
-/// without one, and from there to the first that produces an infinite value
-/// from finite ones. Only dependencies of the loss count: a mask of -inf whose
-/// softmax is finite is never reached.
+/// the step updates, or from the statistics and metrics of an evaluation, to
+/// the first call that produces a NaN from operands without one, and from there
+/// to the first that produces an infinite value from finite ones. Only
+/// dependencies of the loss count: a mask of -inf whose softmax is finite is
+/// never reached.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_MONITOR_FAULTSEARCH_H
@@ -41,8 +42,9 @@ public:
 
   /// Makes `runStep` run the function once, like StepCheck::run. Returns
   /// whether the loss, or state that the step updated, is not finite on any
-  /// rank. All ranks call it.
-  bool run(const std::function<void()> &runStep);
+  /// rank; of an evaluation, whether a statistic is not, or after its last
+  /// batch a metric. All ranks call it.
+  bool run(const std::function<void()> &runStep, bool isLast = true);
 
   /// The first value of the last run that was not finite, the same on all
   /// ranks. All ranks call it.
@@ -56,6 +58,7 @@ private:
     int nanRank = -1, infiniteRank = -1; ///< the first call with it, or -1
   };
 
+  std::vector<size_t> getTargets() const;
   std::vector<Merged> merge();
   std::vector<size_t> findOperands(const std::vector<Merged> &merged,
                                    size_t value, Finiteness kind) const;
@@ -67,6 +70,7 @@ private:
 
   Session &session;
   StepCheck check;
+  bool checksMetrics = true; ///< in the last run
   /// By value, what the last run found if that run was finite in the end:
   /// infinite values there are intentional.
   std::vector<uint8_t> before;

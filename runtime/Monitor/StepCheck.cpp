@@ -16,7 +16,7 @@
 using namespace meshc::runtime;
 
 StepCheck::StepCheck(Session &session, StepFunction function)
-    : session(session),
+    : session(session), isTraining(function == StepFunction::Train),
       manifest(session.program(), codeOf(session.program(), function).name) {
   session.setObserver(this);
 }
@@ -150,6 +150,7 @@ void StepCheck::run(const std::function<void()> &runStep) {
   held.clear();
   open.clear();
   stateValues.clear();
+  metricValues.clear();
   lossValue.reset();
   nextLaunch = nextProduct = 0;
   hasBegun = false;
@@ -175,14 +176,21 @@ static int64_t endOf(const MeshcTensor &tensor) {
 void StepCheck::findLast(const MeshcTensor &tensor, bool isLoss) {
   std::vector<size_t> found;
   addOperands(found, {tensor.offsetBytes, endOf(tensor)});
-  if (isLoss && !found.empty())
+  if (isTraining && isLoss && !found.empty())
     lossValue = found.front();
-  if (!isState(tensor))
-    return;
+  if (isState(tensor) || tensor.role == MESHC_STATISTIC)
+    add(stateValues, tensor, found);
+  if (!isTraining && tensor.role == MESHC_METRIC)
+    add(metricValues, tensor, found);
+}
+
+/// Adds those of the values that calls have computed.
+void StepCheck::add(std::vector<size_t> &to, const MeshcTensor &tensor,
+                    const std::vector<size_t> &found) {
   for (size_t value : found)
     if (allValues[value].call >= 0) {
-      stateValues.push_back(value);
-      if (allValues[value].name.empty())
+      to.push_back(value);
+      if (allValues[value].name.empty() && tensor.role != MESHC_STATISTIC)
         allValues[value].name = tensor.name;
     }
 }

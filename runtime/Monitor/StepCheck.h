@@ -55,10 +55,14 @@ public:
 
   const std::vector<CheckedValue> &values() const { return allValues; }
   const std::vector<CheckedCall> &calls() const { return allCalls; }
-  /// The last value of the loss (null if it is unknown), and those of
-  /// parameters and optimizer state that the step changed.
+  /// The last value of a training's loss, null if it is unknown.
   std::optional<size_t> loss() const { return lossValue; }
+  /// Those of parameters and optimizer state that the step changed; of an
+  /// evaluation, those of statistics.
   const std::vector<size_t> &newState() const { return stateValues; }
+  /// Of an evaluation, those of metrics, which may be finite only when all
+  /// batches have been seen.
+  const std::vector<size_t> &metrics() const { return metricValues; }
 
   void ordering() override;
   void launched(const MeshcKernel &kernel, void *const *buffers) override;
@@ -102,8 +106,11 @@ private:
   const CallEntry *findLaunch(const MeshcKernel &kernel, CheckedCall &call);
   void finish(const OpenCollective &ended);
   void findLast(const MeshcTensor &tensor, bool isLoss);
+  void add(std::vector<size_t> &to, const MeshcTensor &tensor,
+           const std::vector<size_t> &found);
 
   Session &session;
+  const bool isTraining;
   CallManifest manifest;
   std::vector<CheckedValue> allValues;
   std::vector<CheckedCall> allCalls;
@@ -112,7 +119,7 @@ private:
   size_t nextLaunch = 0, nextProduct = 0; ///< calls so far
   bool hasBegun = false;
   std::optional<size_t> lossValue;
-  std::vector<size_t> stateValues;
+  std::vector<size_t> stateValues, metricValues;
 };
 
 } // namespace meshc::runtime

@@ -64,6 +64,7 @@ npy() { # DESCR SHAPE <bytes
   cat
 }
 head -c 24 /dev/zero | npy '<f4' '(2, 3)' >x.npy
+{ printf '\0\0\300\177'; head -c 20 /dev/zero; } | npy '<f4' '(2, 3)' >nan.npy
 printf '\1\0\0\0\234\377\377\377' | npy '<i4' '(2,)' >targets.npy
 data="--data x=x.npy --data targets=targets.npy"
 targets() { # NAME LOSS
@@ -93,8 +94,34 @@ for ranks in "" .two; do
   expect 3 "the loss of step 1 is not a number: .*$bad" ./reached$ranks train $data --steps 3 --threads 1
   expect 0 "the update of step 1 is skipped, as it is not finite: .*$bad" \
     ./reached$ranks train $data --steps 3 --threads 1 --on-nonfinite skip
-  expect 0 "step 3/3  epoch 3/3  loss 0.69315 " ./masked$ranks train $data --steps 3 --threads 1
+  expect 0 "step 3/3  epoch 3/3  loss 0.69315 " ./masked$ranks train $data --steps 3 --threads 1 --checkpoint w.safetensors --overwrite
+  # So it is in evaluations.
+  what="the loss of the evaluation is not a number"
+  expect 7 "$what: the first NaN is in .* ignored.mesh:6:" ./ignored$ranks eval $data --checkpoint w.safetensors --threads 1
+  ! grep -q "has -100" output.txt || { cat output.txt >&2; fail "a target that is left out is blamed"; }
+  expect 3 "$what: .*$bad" ./reached$ranks eval $data --checkpoint w.safetensors --threads 1
+  expect 0 "loss 0.69315 .2 examples" ./masked$ranks eval $data --checkpoint w.safetensors --threads 1
+  expect 3 "$what: .*nan.npy': example 0 has a NaN" ./masked$ranks eval --data x=nan.npy --data targets=targets.npy \
+    --checkpoint w.safetensors --threads 1
 done
+# A ratio is not finite only if it is that after the last batch: of the first two examples, none is counted.
+cat >ratio.mesh <<'MESH'
+dim batch = 2
+model m(x[batch], counted[batch]) {
+  param w[] ~ ones
+  loss = mean(x * w)
+  metric share = sum(x * counted) / sum(counted)
+}
+train m minimize loss with sgd(lr = 0)
+MESH
+"$meshc" ratio.mesh -o ratio
+printf '\0\0\200\77%.0s' 1 2 3 | npy '<f4' '(3,)' >ones.npy
+{ head -c 8 /dev/zero; printf '\0\0\200\77'; } | npy '<f4' '(3,)' >last.npy
+head -c 12 /dev/zero | npy '<f4' '(3,)' >none.npy
+./ratio train --data x=ones.npy --data counted=ones.npy --steps 1 --threads 1 --checkpoint r.safetensors >/dev/null
+expect 0 "share 1.0000 .3 examples" ./ratio eval --data x=ones.npy --data counted=last.npy --checkpoint r.safetensors --threads 1
+expect 7 "the share of the evaluation is not a number: the first NaN is in 'share', .*div ratio.mesh:5:" \
+  ./ratio eval --data x=ones.npy --data counted=none.npy --checkpoint r.safetensors --threads 1
 if has_mpi; then
   expect 7 "log mask.mesh:9:7.* on rank [0-3]" mpirun -n 4 ./mask.four train --data $text --steps 3 --threads 1
 fi
