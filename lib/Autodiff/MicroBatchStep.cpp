@@ -44,9 +44,8 @@ Value MicroBatchStep::complete(const Statistic &statistic, Value total) {
   if (statistic.kind == Statistic::Kind::Combined)
     return total;
   nd::ValueBuilder build(step.builder, total.getLoc());
-  return build.make<nd::MulOp>(
-      total,
-      build.scalar(total, 1.0 / static_cast<double>(parts.microBatches)));
+  return build.make<nd::DivOp>(
+      total, build.scalar(total, static_cast<double>(parts.microBatches)));
 }
 
 /// Statistics of the whole batch, summed over its micro-batches.
@@ -100,9 +99,9 @@ FailureOr<SmallVector<Value>> MicroBatchStep::build(Value factor) {
   }
   loop.getEnd()->setOperands(values);
   nd::ValueBuilder build(body, parts.train->getLoc());
-  Value part = build.make<nd::MulOp>(
+  Value part = build.make<nd::DivOp>(
       loop.getWhole()[parameters.size()],
-      build.scalar(factor, 1.0 / static_cast<double>(parts.microBatches)));
+      build.scalar(factor, static_cast<double>(parts.microBatches)));
   FailureOr<SmallVector<Value>> gradients = buildGradients(
       body, loop.getEnd()->getOperand(0),
       SmallVector<Value>(loop.getWhole().take_front(parameters.size())), part);

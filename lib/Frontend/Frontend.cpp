@@ -72,6 +72,7 @@ public:
   syntax::Overrides parse(const ModelOverrides &overrides,
                           syntax::Diagnostics &diagnostics) {
     syntax::Overrides parsed;
+    parsed.isWholeBatch = overrides.isWholeBatch;
     if (overrides.mesh) {
       size_t before = diagnostics.all().size();
       parsed.mesh = syntax::parseDefinitionList(

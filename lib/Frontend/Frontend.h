@@ -27,6 +27,7 @@ struct ModelOverrides {
   std::optional<std::string> mesh;   ///< --mesh data=2,tensor=2
   std::optional<std::string> layout; ///< --layout batch:data,heads:tensor
   std::vector<std::string> values;   ///< --set batch=64, each time it is given
+  bool isWholeBatch = false;         ///< reads `accumulate n` as `accumulate 1`
 };
 
 /// The folder of the modules that ship with meshc: share/meshc in the tree

@@ -99,7 +99,8 @@ private:
 
   // Steps of --verify, after the phases parse, layout, collectives, codegen.
 
-  ExitCode keepModel() { return verification.keepModel(*module); }
+  ExitCode keepModel();
+  mlir::OwningOpRef<mlir::ModuleOp> parseWholeBatch();
   ExitCode keepWhole();
   ExitCode comparePartitioned();
   ExitCode compareCompiled();

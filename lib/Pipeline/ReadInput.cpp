@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "lib/Cost/CostModel.h"
@@ -133,6 +134,34 @@ ExitCode Compilation::parseModelText() {
   state.indices = report::findIndices(*module);
   state.ignored = report::findIgnored(*module);
   return ExitCode::Success;
+}
+
+/// The model with `accumulate 1`; null if it has no `accumulate`.
+OwningOpRef<ModuleOp> Compilation::parseWholeBatch() {
+  auto trains = module->getOps<nd::TrainOp>();
+  if (trains.empty() || (*trains.begin()).getMicroBatches() == 1 ||
+      StringRef(options.input).ends_with(".mlir"))
+    return {};
+  ScopedDiagnosticHandler silence(&context,
+                                  [](Diagnostic &) { return success(); });
+  const llvm::MemoryBuffer *text =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  llvm::SourceMgr copy;
+  copy.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
+                              text->getBuffer(), text->getBufferIdentifier()),
+                          llvm::SMLoc());
+  std::vector<std::string> folders = options.moduleFolders;
+  folders.push_back(findModuleFolder(options.tool));
+  return parseModel(copy, context,
+                    {options.mesh, options.layout, options.set,
+                     /*isWholeBatch=*/true},
+                    folders);
+}
+
+ExitCode Compilation::keepModel() {
+  if (auto whole = parseWholeBatch())
+    verification.keepWholeBatch(std::move(whole));
+  return verification.keepModel(*module);
 }
 
 /// A dump of the codegen phase.

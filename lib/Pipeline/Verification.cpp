@@ -8,6 +8,7 @@
 #include "lib/Pipeline/Verification.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
@@ -46,7 +47,7 @@ std::string Verification::countRanks(llvm::StringRef what) const {
 namespace {
 /// The line that ends a table of differences.
 struct Verdict {
-  std::string compared; ///< with one device
+  std::string compared, reference;
   size_t results = 0, differing = 0;
   /// Of the result whose difference is the largest share of what is allowed.
   std::string closest = {};
@@ -72,7 +73,7 @@ std::string Verdict::describe() const {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "verdict: " << compared << (differing ? " differs" : " agrees")
-      << " with one device in ";
+      << " with " << reference << " in ";
   if (differing)
     out << differing << " of ";
   out << results << (results == 1 ? " result" : " results");
@@ -120,15 +121,50 @@ static bool hasConditionalLoops(ModuleOp model) {
       .wasInterrupted();
 }
 
-/// Whether a step computes the model for several micro-batches.
-static bool accumulates(ModuleOp model) {
-  return llvm::any_of(model.getOps<nd::TrainOp>(), [](nd::TrainOp train) {
-    return train.getMicroBatches() > 1;
+/// How many micro-batches a step computes the model for.
+static int64_t countMicroBatches(ModuleOp model) {
+  auto trains = model.getOps<nd::TrainOp>();
+  return trains.empty() ? 1 : (*trains.begin()).getMicroBatches();
+}
+
+/// Erases all functions but the training step.
+static void keepTrainStep(ModuleOp steps) {
+  for (auto function : llvm::make_early_inc_range(steps.getOps<func::FuncOp>()))
+    if (function.getName() != "train_step")
+      function.erase();
+}
+
+/// Keeps the training steps with `accumulate` and of the whole batch. A warning
+/// says that they are meant to differ; random numbers differ, too.
+void Verification::keepAccumulated(ModuleOp model) {
+  bool differ = false;
+  model.walk([&](nd::RandomOp random) {
+    // The initial values of parameters are the same.
+    differ |= !random->getParentOfType<nd::ParameterOp>();
   });
+  ScopedDiagnosticHandler silence(
+      model.getContext(), [&](Diagnostic &diagnostic) {
+        differ |= diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+        return success();
+      });
+  accumulated = buildSteps(model, /*unrollsLoops=*/false);
+  wholeBatch = buildSteps(*wholeBatch, /*unrollsLoops=*/false);
+  if (differ || !accumulated || !wholeBatch) {
+    accumulated = nullptr;
+    return;
+  }
+  for (ModuleOp step : {*accumulated, *wholeBatch}) {
+    keepTrainStep(step);
+    nd::setMesh(step,
+                nd::MeshAttr::get(step.getContext(), ArrayRef<nd::AxisAttr>()));
+  }
 }
 
 ExitCode Verification::keepModel(ModuleOp model) {
   compare.integerLimits = reference::findIntegerLimits(model);
+  microBatches = countMicroBatches(model);
+  if (wholeBatch)
+    keepAccumulated(model);
   hasLoops = model.walk([](nd::ScanOp) { return WalkResult::interrupt(); })
                  .wasInterrupted();
   // The phase itself reports errors and warnings.
@@ -144,7 +180,7 @@ ExitCode Verification::keepModel(ModuleOp model) {
   // also have too many iterations to be unrolled.
   bool isUndivided =
       hasConditionalLoops(model) || (looped && nd::getWholeBatches(*looped));
-  if (!steps || (isUndivided && accumulates(model)))
+  if (!steps || (isUndivided && microBatches > 1))
     steps = std::move(looped);
   else if (looped)
     takeEvaluations(*steps, *looped);
@@ -155,14 +191,15 @@ void Verification::keepWhole(ModuleOp program) { whole = program.clone(); }
 
 /// Fails where the values of --verify do not fit into memory. The system would
 /// end the process without a word, or not until all else has been driven out.
-ExitCode Verification::checkMemory(ModuleOp program) {
-  reference::MemoryNeed need = reference::estimateMemory(*whole, program);
+ExitCode Verification::checkMemory(ModuleOp sequential, ModuleOp program,
+                                   int64_t ranks) {
+  reference::MemoryNeed need = reference::estimateMemory(sequential, program);
   double available = getAvailableMemory();
   if (need.bytes <= available)
     return ExitCode::Success;
   emitError(need.at->getLoc())
       << "'--verify' holds about " << formatMemory(need.bytes)
-      << " here, the values of one device and of " << mesh.getRankCount()
+      << " here, the values of one device and of " << ranks
       << " virtual ranks in f64, and " << formatMemory(available)
       << " of memory are available; verify with smaller dims "
          "('--set'), which are sharded in the same way";
@@ -173,16 +210,48 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
   mesh = nd::MeshAttr::of(program);
   if (auto trainStep = program.lookupSymbol<func::FuncOp>("train_step"))
     types = reference::getResultTypes(trainStep);
-  if (ExitCode code = checkMemory(program); code != ExitCode::Success)
+  ExitCode accumulates = compareAccumulated();
+  if (accumulates != ExitCode::Success && accumulates != ExitCode::Mismatch)
+    return accumulates;
+  ExitCode code = checkMemory(*whole, program, mesh.getRankCount());
+  if (code != ExitCode::Success)
     return code;
   auto differences = reference::compareSteps(*whole, program, compare);
   if (failed(differences))
     return ExitCode::Internal;
-  ExitCode code = ExitCode::Success;
   llvm::outs() << "largest differences, " << countRanks("virtual rank")
                << " from one device:\n";
-  Verdict verdict{"the partitioned program on " + countRanks("virtual rank")};
-  for (const reference::OutputDifference &output : *differences) {
+  code = print(*differences,
+               "the partitioned program on " + countRanks("virtual rank"),
+               "one device");
+  return code == ExitCode::Success ? accumulates : code;
+}
+
+/// Compares the step with `accumulate` with that of the whole batch.
+ExitCode Verification::compareAccumulated() {
+  if (!accumulated)
+    return ExitCode::Success;
+  if (ExitCode code = checkMemory(*wholeBatch, *accumulated, 1);
+      code != ExitCode::Success)
+    return code;
+  auto differences =
+      reference::compareSteps(*wholeBatch, *accumulated, compare);
+  if (failed(differences))
+    return ExitCode::Internal;
+  std::string compared =
+      "the step with 'accumulate " + std::to_string(microBatches) + "'";
+  llvm::outs() << "largest differences, " << compared
+               << " from one of the whole batch:\n";
+  return print(*differences, compared, "one of the whole batch");
+}
+
+/// Prints a line for each result, and the verdict.
+ExitCode
+Verification::print(llvm::ArrayRef<reference::OutputDifference> differences,
+                    llvm::StringRef compared, llvm::StringRef reference) {
+  ExitCode code = ExitCode::Success;
+  Verdict verdict{compared.str(), reference.str()};
+  for (const reference::OutputDifference &output : differences) {
     verdict.add(output.function + " " + output.name, output.largest,
                 output.tolerance, output.agrees);
     llvm::outs() << llvm::format(
@@ -206,7 +275,7 @@ Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
   std::string compared = "the compiled program on " + countRanks("rank");
   llvm::outs() << "largest differences, " << compared
                << " from the interpreter on one device:\n";
-  Verdict verdict{compared};
+  Verdict verdict{compared, "one device"};
   for (const reference::ProgramDifference &output : differences) {
     verdict.add(output.moment + " " + output.name,
                 std::abs(output.got - output.expected), output.allowed,

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `meshc --verify`: the partitioned program against the program on one device,
-/// in the interpreter; then the compiled program against the interpreter.
+/// `meshc --verify`: a step with `accumulate` against one of the whole batch,
+/// and the partitioned program against the program on one device, in the
+/// interpreter; then the compiled program against the interpreter.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_PIPELINE_VERIFICATION_H
@@ -30,6 +31,10 @@ public:
   /// simplification, are what a compiled program has to compute. Training steps
   /// are without loops, too, unless means of batches depend on the loops.
   ExitCode keepModel(mlir::ModuleOp model);
+  /// The same model with `accumulate 1`.
+  void keepWholeBatch(mlir::OwningOpRef<mlir::ModuleOp> model) {
+    wholeBatch = std::move(model);
+  }
   /// The program after the phase `layout`: of primitive ops already, whose
   /// constants are those of the partitioned program to the bit.
   void keepWhole(mlir::ModuleOp program);
@@ -46,13 +51,21 @@ public:
   ExitCode compareCompiled(llvm::ArrayRef<char> object);
 
 private:
-  ExitCode checkMemory(mlir::ModuleOp program);
+  ExitCode checkMemory(mlir::ModuleOp sequential, mlir::ModuleOp program,
+                       int64_t ranks);
+  void keepAccumulated(mlir::ModuleOp model);
+  ExitCode compareAccumulated();
+  ExitCode print(llvm::ArrayRef<reference::OutputDifference> differences,
+                 llvm::StringRef compared, llvm::StringRef reference);
   std::string countRanks(llvm::StringRef what) const;
   ExitCode print(llvm::ArrayRef<reference::ProgramDifference> differences);
 
   const CompileOptions &options;
   reference::CompareOptions compare;
-  mlir::OwningOpRef<mlir::ModuleOp> steps, whole;
+  mlir::OwningOpRef<mlir::ModuleOp> steps, whole, wholeBatch;
+  /// The training step with `accumulate`, if it can be compared.
+  mlir::OwningOpRef<mlir::ModuleOp> accumulated;
+  int64_t microBatches = 1;
   nd::MeshAttr mesh;
   reference::ShardedTypes types; ///< of the training step's results
   bool hasLoops = false;         ///< the model, not `steps`

@@ -31,7 +31,7 @@ void Declarations::collect(const Program &whole, const Overrides &overrides) {
   if (overrides.layout)
     for (const LayoutRule &rule : *overrides.layout)
       rules.push_back(&rule);
-  findMicroBatches(whole);
+  findMicroBatches(whole, overrides.isWholeBatch);
   for (const Declaration &declaration : whole.declarations) {
     if (const auto *list = std::get_if<DimDeclaration>(&declaration))
       collectDims(list->dims);
@@ -81,7 +81,7 @@ const Expr *Declarations::findValue(const Definition &definition) const {
 /// [L2.1], [L2.2]
 /// Finds what `accumulate` divides, since the sizes of other dims may be
 /// computed from it.
-void Declarations::findMicroBatches(const Program &whole) {
+void Declarations::findMicroBatches(const Program &whole, bool isWholeBatch) {
   const ModelDeclaration *trained = nullptr;
   for (const Declaration &declaration : whole.declarations) {
     if (const auto *said = std::get_if<TrainDeclaration>(&declaration);
@@ -108,7 +108,7 @@ void Declarations::findMicroBatches(const Program &whole) {
     else
       first = &dim;
   }
-  if (first)
+  if (first && !isWholeBatch)
     batchDim = first->text;
 }
 

@@ -17,6 +17,7 @@ struct Overrides {
   std::optional<std::vector<LayoutRule>> layout; ///< --layout: all rules
   std::vector<Definition> values; ///< --set: sizes of dims, constants
   bool isMeshIncomplete = false;  ///< --mesh has a parse error
+  bool isWholeBatch = false;      ///< `accumulate` divides nothing
 };
 
 /// The size of a dim, the place that sets it, and whether that is a `dim`
@@ -77,7 +78,7 @@ private:
   std::vector<std::string_view> declaredNames() const override;
   const Expr *findValue(const Definition &definition) const override;
 
-  void findMicroBatches(const Program &whole);
+  void findMicroBatches(const Program &whole, bool isWholeBatch);
   int64_t divideBatch(const Definition &definition, int64_t batch);
   void collectDims(const std::vector<Definition> &list);
   void collectAxes(const std::vector<Definition> &list);
