@@ -8,7 +8,8 @@
 /// \file
 /// Compares the beam search with an exhaustive one over all choices of all ops,
 /// on random blocks of up to eight ops and meshes of up to three axes.
-/// MESHC_SEARCH_SEED and MESHC_SEARCH_BLOCKS choose others, and more.
+/// MESHC_SEARCH_SEED and MESHC_SEARCH_BLOCKS choose others, and more: 600 were
+/// compared when the search was written.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -336,11 +337,11 @@ void compareAll(AxisMoves moves, size_t blocks) {
 }
 
 TEST(BlockSearch, FindsTheCheapestChoice) {
-  compareAll(AxisMoves::None, readNumber("MESHC_SEARCH_BLOCKS", 600));
+  compareAll(AxisMoves::None, readNumber("MESHC_SEARCH_BLOCKS", 200));
 }
 
 TEST(BlockSearch, FindsTheCheapestMoves) {
-  compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 600) / 6);
+  compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 200) / 6);
 }
 
 /// The text with one cut of one sharding left out; unchanged if it has none.
