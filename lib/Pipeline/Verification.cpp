@@ -134,8 +134,17 @@ static void keepTrainStep(ModuleOp steps) {
       function.erase();
 }
 
-/// Keeps the training steps with `accumulate` and of the whole batch. A warning
-/// says that they are meant to differ; random numbers differ, too.
+/// Whether the training steps of both modules take and return the same types.
+static bool haveSameTypes(ModuleOp a, ModuleOp b) {
+  auto first = a.lookupSymbol<func::FuncOp>("train_step");
+  auto second = b.lookupSymbol<func::FuncOp>("train_step");
+  return first && second && first.getFunctionType() == second.getFunctionType();
+}
+
+/// Keeps the training steps with `accumulate` and of the whole batch, unless
+/// they are meant to differ: a warning says so, the model draws random numbers
+/// or looks at the places of examples in a batch, or sizes of its state depend
+/// on that of the batch.
 void Verification::keepAccumulated(ModuleOp model) {
   bool differ = false;
   model.walk([&](nd::RandomOp random) {
@@ -149,7 +158,9 @@ void Verification::keepAccumulated(ModuleOp model) {
       });
   accumulated = buildSteps(model, /*unrollsLoops=*/false);
   wholeBatch = buildSteps(*wholeBatch, /*unrollsLoops=*/false);
-  if (differ || !accumulated || !wholeBatch) {
+  if (differ || !accumulated || !wholeBatch ||
+      nd::dependsOnBatches(*accumulated) ||
+      !haveSameTypes(*accumulated, *wholeBatch)) {
     accumulated = nullptr;
     return;
   }

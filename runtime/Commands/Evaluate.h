@@ -66,6 +66,7 @@ private:
   bool begin(const Selection &selection);
   void end();
   Replay::End repeat(Fault &fault, Selection &at);
+  std::string findBadData() const;
   Failure explain(const std::string &what);
 
   Session &session;

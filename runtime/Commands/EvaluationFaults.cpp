@@ -50,23 +50,30 @@ Replay::End Evaluator::repeat(Fault &fault, Selection &at) {
   return Replay::End::Finite;
 }
 
+/// What of the data may be at fault where no op was found: a target that is no
+/// class, or a NaN; empty if there is neither.
+std::string Evaluator::findBadData() const {
+  const Selection all{nullptr, 0, dataset.examples()};
+  std::string bad = dataset.findBadTarget(all);
+  return bad.empty() ? dataset.findNotFinite(all, "", HasNan) : bad;
+}
+
 Failure Evaluator::explain(const std::string &what) {
   Fault fault;
   Selection at{nullptr, 0, 0};
   replacesBadTargets = true;
   const Replay::End end = repeat(fault, at);
   replacesBadTargets = false;
-  const Selection all{nullptr, 0, dataset.examples()};
   std::string bad;
-  if (end == Replay::End::Finite)
-    bad = dataset.findBadTarget(all);
+  if (end != Replay::End::Fault)
+    bad = findBadData();
   else if (!fault.input.empty())
     bad = dataset.findNotFinite(at, fault.input, HasNan | HasInfinity);
   if (!bad.empty())
     return {ExitCode::Data, what + ": " + bad};
   if (end == Replay::End::Fault)
     return {ExitCode::Numeric, what + ": " + fault.text};
-  bad = dataset.findBadTarget(all);
-  return {ExitCode::Numeric, what + "; the op was not found" +
-                                 (bad.empty() ? "" : ", and " + bad)};
+  return {ExitCode::Numeric,
+          what + "; look for values in the data that are out of range, and at "
+                 "the training's last losses"};
 }
