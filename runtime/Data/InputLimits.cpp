@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/InputLimits.h"
 
-#include "runtime/Device/Device.h"
+#include "runtime/Base/TensorBlock.h"
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -53,5 +53,5 @@ void meshc::runtime::replaceBadTargets(
     const std::vector<std::pair<const MeshcTensor *, char *>> &blocks) {
   for (const auto &[input, block] : blocks)
     if (auto known = limits.find(input->name); known != limits.end())
-      ::replaceBadTargets(known->second, block, blockSpan(*input));
+      ::replaceBadTargets(known->second, block, localElements(*input));
 }
