@@ -366,6 +366,32 @@ model m(x[batch, model]) {
   }
 }
 
+/// What an example has may depend on the others of its batch.
+TEST_F(Evaluation, KnowsWhatDependsOnBatches) {
+  const std::string begin = R"(
+dim batch = 4, other = batch, model = 3
+model m(x[batch, model]) {
+  param w[model] ~ normal(1)
+  loss = mean(x * w)
+  metric a = )";
+  const std::pair<const char *, bool> metrics[] = {
+      {"mean(exp(x))", false},
+      {"mean(softmax(x, model))", false},
+      {"mean(softmax(x, batch))", true},
+      {"mean(square(cast(argsort(x, batch), f32)))", true},
+      {"mean(cumsum(x, batch))", true},
+      {"mean(dot(x, rename(x, batch -> other), model))", true},
+      {"mean(square(dot(dot(x, rename(x, batch -> other), model), "
+       "rename(x, batch -> other), other)))",
+       true}};
+  for (auto [metric, depends] : metrics) {
+    auto module = build(begin + metric +
+                        "\n}\ntrain m minimize loss with sgd(lr = 0.1)\n");
+    ASSERT_TRUE(module);
+    EXPECT_EQ(nd::dependsOnBatches(*module), depends) << metric;
+  }
+}
+
 TEST_F(Evaluation, SaysWhatIsNoFunctionOfStatistics) {
   const std::string text = R"(
 dim batch = 4

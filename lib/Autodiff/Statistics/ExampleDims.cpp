@@ -222,6 +222,26 @@ void ExampleDims::followFactors(Operation *op, unsigned operand,
   }
 }
 
+bool ExampleDims::combinesExamples(Operation *op) const {
+  auto named = dyn_cast<nd::NamedOpInterface>(op);
+  if (!named || llvm::none_of(op->getOperands(), [&](Value operand) {
+        return isPerExample(operand);
+      }))
+    return false;
+  nd::PartitionRule rule = named.getPartitionRule();
+  return llvm::any_of(rule.factors, [&](const nd::Factor &factor) {
+    if (factor.kind == nd::FactorKind::Parallel)
+      return false;
+    for (auto [index, value] : llvm::enumerate(op->getOperands())) {
+      StringAttr dim = getOperandDim(factor, index);
+      for (const ExampleNumber &number : of(value))
+        if (dim && number.has(dim))
+          return true;
+    }
+    return false;
+  });
+}
+
 /// Whether the op puts its operands side by side.
 static bool isJoin(Operation *op) { return isa<nd::StackOp, nd::ConcatOp>(op); }
 

@@ -67,6 +67,10 @@ public:
     return dependent.contains(value);
   }
 
+  /// Whether results of the op depend on several examples of an operand, such
+  /// as those of a reduction over them, or of sorting them.
+  bool combinesExamples(mlir::Operation *op) const;
+
   /// An op for which padding of its operands cannot be told apart, such as a
   /// slice of the examples; null if there is none.
   mlir::Operation *getObstacle() const { return obstacle; }

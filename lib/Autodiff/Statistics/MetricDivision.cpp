@@ -146,8 +146,15 @@ bool MetricDivision::dependsOnBatches(const Slice &slice) const {
       continue;
     if (dims.dependsOnExamples(value) && !dims.isPerExample(value))
       return true;
-    if (Operation *maker = value.getDefiningOp())
-      follow(maker);
+    // Pairs of examples are within a batch.
+    if (dims.of(value).size() > 1)
+      return true;
+    Operation *maker = value.getDefiningOp();
+    if (!maker)
+      continue;
+    if (dims.isPerExample(value) && dims.combinesExamples(maker))
+      return true;
+    follow(maker);
   }
   return false;
 }
