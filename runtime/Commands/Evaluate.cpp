@@ -63,8 +63,7 @@ static void checkCount(const MeshcProgram &program, const Dataset &dataset) {
 Evaluator::Evaluator(Session &session, const Dataset &dataset,
                      StepFunction function)
     : session(session), dataset(dataset), function(function),
-      feeder(session.program(), dataset, session.coords()),
-      limits(readLimits(session.program())) {
+      feeder(session.program(), dataset, session.coords()) {
   checkRest(session.program(), dataset);
   checkCount(session.program(), dataset);
 }
@@ -95,15 +94,9 @@ void Evaluator::reset() {
 
 /// Reads a batch, and tells the disk which one is next.
 void Evaluator::read(const Selection &selection) {
-  std::vector<std::pair<const MeshcTensor *, char *>> blocks;
   feeder.fill(
-      [&](const MeshcTensor &input) {
-        return blocks.emplace_back(&input, session.device().stage(input))
-            .second;
-      },
+      [&](const MeshcTensor &input) { return session.device().stage(input); },
       selection);
-  if (replacesBadTargets)
-    replaceBadTargets(limits, blocks);
   const int64_t next = selection.first + selection.rows;
   if (next < dataset.examples())
     feeder.prefetch(

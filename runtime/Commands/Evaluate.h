@@ -18,10 +18,8 @@
 #include "runtime/Commands/Stop.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Feeder.h"
-#include "runtime/Data/InputLimits.h"
 #include "runtime/Device/Session.h"
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,8 +75,6 @@ private:
   int openRuns = 0;          ///< batches whose metrics are not read
   std::optional<StopAgreement> stop;
   int stoppedBy = 0;
-  std::map<std::string, InputLimits> limits;
-  bool replacesBadTargets = false; ///< reads batches with valid targets
 };
 
 /// The command `eval`: loads the parameters and prints each metric. All ranks

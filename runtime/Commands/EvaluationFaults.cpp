@@ -61,9 +61,9 @@ std::string Evaluator::findBadData() const {
 Failure Evaluator::explain(const std::string &what) {
   Fault fault;
   Selection at{nullptr, 0, 0};
-  replacesBadTargets = true;
+  feeder.replaceBadTargets(true);
   const Replay::End end = repeat(fault, at);
-  replacesBadTargets = false;
+  feeder.replaceBadTargets(false);
   std::string bad;
   if (end != Replay::End::Fault)
     bad = findBadData();

@@ -23,7 +23,6 @@ Training::Training(Session &session, const Options &options,
                    const Dataset &data, const Dataset *evalData)
     : session(session), options(options), data(data), evalData(evalData),
       feeder(session.program(), data, session.coords()),
-      limits(readLimits(session.program())),
       names(session.metricNames(StepFunction::Train)) {
   if (evalData)
     evaluator.emplace(session, *evalData, evaluatedFunction(session, options));
@@ -48,15 +47,9 @@ Shuffle Training::makeOrder() const {
 }
 
 void Training::readBatch(const Shuffle &shuffle) {
-  std::vector<std::pair<const MeshcTensor *, char *>> blocks;
   feeder.fill(
-      [&](const MeshcTensor &input) {
-        return blocks.emplace_back(&input, session.device().stage(input))
-            .second;
-      },
+      [&](const MeshcTensor &input) { return session.device().stage(input); },
       {&shuffle, state.position, data.batch()});
-  if (replacesBadTargets)
-    replaceBadTargets(limits, blocks);
   feeder.prefetch({&shuffle, state.position + data.batch(), data.batch()});
   ++batches;
 }

@@ -21,11 +21,9 @@
 #include "runtime/Commands/TrainingLog.h"
 #include "runtime/Commands/UpdateGuard.h"
 #include "runtime/Data/Feeder.h"
-#include "runtime/Data/InputLimits.h"
 #include "runtime/Monitor/StepTrace.h"
 
 #include <chrono>
-#include <map>
 #include <optional>
 
 namespace meshc::runtime {
@@ -75,14 +73,12 @@ private:
   const Options &options;
   const Dataset &data, *evalData;
   Feeder feeder;
-  const std::map<std::string, InputLimits> limits; ///< of the inputs
   std::optional<Evaluator> evaluator;
   std::optional<BestCheckpoint> best; ///< of `--keep-best`
   RunState state;                     ///< after the steps that were started
   int64_t total = 0;                  ///< steps that were asked for
   int openSteps = 0;                  ///< started, and their metrics not read
   int64_t batches = 0;                ///< that were read
-  bool replacesBadTargets = false;    ///< reads batches with valid targets
   int64_t savedAt = -1;  ///< the step that was last given to the saver
   int64_t replaced = -1; ///< steps of another run's checkpoint, which is kept
   std::optional<Saver> saver;

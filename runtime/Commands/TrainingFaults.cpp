@@ -57,7 +57,7 @@ std::string Training::findBadTarget(int64_t first, int64_t last) const {
 /// concerned.
 Replay Training::replayTo(int64_t last) {
   Replay replay;
-  replacesBadTargets = true;
+  feeder.replaceBadTargets(true);
   try {
     replay =
         replaySteps(session, {[&] { return restore(); }, [&] { runToEnd(); }},
@@ -66,7 +66,7 @@ Replay Training::replayTo(int64_t last) {
     if (failure.code() != ExitCode::Checkpoint) // it no longer exists
       throw;
   }
-  replacesBadTargets = false;
+  feeder.replaceBadTargets(false);
   return replay;
 }
 
@@ -158,12 +158,12 @@ std::string Training::explainSkip(int64_t step) {
   state.position = selection.first;
   FaultSearch search(session, StepFunction::Train);
   Fault fault;
-  replacesBadTargets = true;
+  feeder.replaceBadTargets(true);
   if (search.run([&] { runToEnd(); }))
     fault = search.explain();
   else
     bad = data.findBadTarget(selection);
-  replacesBadTargets = false;
+  feeder.replaceBadTargets(false);
   guard->restore();
   state = after;
   values = seen;

@@ -159,7 +159,7 @@ std::string Dataset::findBadTarget(const Selection &selection) const {
                      source.rowElements);
       source.bytes->checkIntact();
       for (int32_t value : values)
-        if ((value < 0 || value >= source.classes) && value != source.ignored)
+        if (source.isBadTarget(value))
           return "data file '" + source.bytes->path() + "': example " +
                  std::to_string(example) + " has " + std::to_string(value) +
                  " for input '" + source.input->name +

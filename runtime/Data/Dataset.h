@@ -51,6 +51,10 @@ struct Source {
   /// The elements of an example. Those that are not in a file are written to
   /// `scratch`, which has room for `rowElements`.
   const uint8_t *row(int64_t example, int32_t *scratch) const;
+  /// Whether this element is a class index that the model does not have.
+  bool isBadTarget(int32_t value) const {
+    return classes != 0 && (value < 0 || value >= classes) && value != ignored;
+  }
 };
 
 /// The files given to `--data`, checked against the inputs of a program.

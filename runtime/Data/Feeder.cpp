@@ -200,6 +200,20 @@ void Feeder::prefetch(const Selection &selection) {
   }
 }
 
+void Feeder::replaceBadTargets(const Input &input, char *block) {
+  const Source &source = *input.source;
+  if (source.input->type != MESHC_I32)
+    return;
+  const int64_t count = localElements(*source.input);
+  for (int64_t i = 0; i < count; ++i) {
+    int32_t number = 0;
+    char *at = block + i * input.elementBytes;
+    std::memcpy(&number, at, sizeof(number));
+    if (source.isBadTarget(number))
+      std::memset(at, 0, sizeof(number));
+  }
+}
+
 void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
                   const Selection &selection) {
   for (Rows &rows : rowSets) {
@@ -242,6 +256,8 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     noteProgress();
     if (misfit >= 0)
       failAt(source, misfit);
+    if (replacesBadTargets)
+      replaceBadTargets(input, base);
   }
   noteDiskReads(diskReads);
 }

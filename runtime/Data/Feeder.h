@@ -37,6 +37,10 @@ public:
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
             const Selection &selection);
 
+  /// Whether fill() writes 0 in place of targets of a `cross_entropy` that are
+  /// no classes and are not ignored. It does not at first.
+  void replaceBadTargets(bool isWanted) { replacesBadTargets = isWanted; }
+
   /// Starts to read from the disk what fill() with this selection will need,
   /// and returns at once: the system reads it in the background. Does nothing
   /// if all of the last batches were in memory.
@@ -78,9 +82,11 @@ private:
   static bool fillRow(const Input &input, char *target, const uint8_t *row);
   [[noreturn]] static void failAt(const Source &source, int64_t example);
 
+  static void replaceBadTargets(const Input &input, char *block);
   static int64_t countSelected(const Rows &rows, const Selection &selection);
   void noteDiskReads(int64_t before);
 
+  bool replacesBadTargets = false;
   std::vector<Rows> rowSets;
   std::vector<Input> inputs;
   /// For how many more batches to read ahead: 0 if the files are in memory.

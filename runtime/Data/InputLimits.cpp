@@ -6,9 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/InputLimits.h"
 
-#include "runtime/Base/TensorBlock.h"
-
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 using namespace meshc::runtime;
@@ -32,26 +29,4 @@ meshc::runtime::readLimits(const MeshcProgram &program) {
       if (number.is_number_integer())
         limits[name].ignored = number.get<int64_t>();
   return limits;
-}
-
-/// Replaces those of `count` numbers.
-static void replaceBadTargets(const InputLimits &limits, char *block,
-                              int64_t count) {
-  if (limits.classes == 0)
-    return;
-  for (int64_t i = 0; i < count; ++i) {
-    int32_t number = 0;
-    char *at = block + i * static_cast<int64_t>(sizeof(number));
-    std::memcpy(&number, at, sizeof(number));
-    if ((number < 0 || number >= limits.classes) && number != limits.ignored)
-      std::memset(at, 0, sizeof(number));
-  }
-}
-
-void meshc::runtime::replaceBadTargets(
-    const std::map<std::string, InputLimits> &limits,
-    const std::vector<std::pair<const MeshcTensor *, char *>> &blocks) {
-  for (const auto &[input, block] : blocks)
-    if (auto known = limits.find(input->name); known != limits.end())
-      ::replaceBadTargets(known->second, block, localElements(*input));
 }

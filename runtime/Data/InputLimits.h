@@ -13,8 +13,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace meshc::runtime {
 
@@ -36,12 +34,6 @@ struct InputLimits {
 /// The limits of inputs by name, from "targets": {"labels": 10}, "ignored":
 /// {"labels": -100} and "indices": {"tokens": 256}.
 std::map<std::string, InputLimits> readLimits(const MeshcProgram &program);
-
-/// Sets those numbers in blocks of inputs that are no classes of the
-/// `cross_entropy` whose targets they are to 0.
-void replaceBadTargets(
-    const std::map<std::string, InputLimits> &limits,
-    const std::vector<std::pair<const MeshcTensor *, char *>> &blocks);
 
 } // namespace meshc::runtime
 

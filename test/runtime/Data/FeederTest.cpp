@@ -146,6 +146,39 @@ TEST(Feeder, isTheSameWithThreads) {
   setThreads(1);
 }
 
+/// Only what is no class and not ignored, and only when asked.
+TEST(Feeder, replacesBadTargets) {
+  Folder folder;
+  std::string path = folder.write(
+      "t", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (5,)}",
+               bytesOf<int32_t>({3, -100, 4, -1, 2})));
+  MeshcDim dim = {"batch", 5, 5, 1, 0, nullptr};
+  MeshcTensor tensor = {};
+  tensor.name = "t";
+  tensor.role = MESHC_INPUT;
+  tensor.type = MESHC_I32;
+  tensor.rank = 1;
+  tensor.dims = &dim;
+  MeshcProgram program = {};
+  program.name = "model";
+  program.tensors = &tensor;
+  program.tensorCount = 1;
+  program.manifest = R"({"targets": {"t": 4}, "ignored": {"t": -100}})";
+  Dataset dataset(program, {"t=" + path});
+  Feeder feeder(program, dataset, nullptr);
+  for (bool isWanted : {false, true, false}) {
+    feeder.replaceBadTargets(isWanted);
+    std::vector<int32_t> block(5, -7);
+    feeder.fill(
+        [&](const MeshcTensor &) {
+          return reinterpret_cast<char *>(block.data());
+        },
+        {nullptr, 0, 5});
+    EXPECT_EQ(block, isWanted ? (std::vector<int32_t>{3, -100, 0, 0, 2})
+                              : (std::vector<int32_t>{3, -100, 4, -1, 2}));
+  }
+}
+
 TEST(Feeder, refusesValuesThatDoNotFit) {
   Folder folder;
   std::string path = folder.write(
