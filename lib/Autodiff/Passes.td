@@ -96,8 +96,8 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     number i mod n. The loop carries the statistics of the metrics and the sums of
     the gradients, in f32. What it adds to the sum of a gradient is marked as that
     gradient. Statistics of the loss that depend on no parameter are computed of
-    the whole batch first (MicroBatchLoss). An optimizer that depends on the number of updates has it as state, `@updates`, behind
-    the slots. With `precision f16`, the scale of the loss and the number of good steps
+    the whole batch first (MicroBatchLoss). An optimizer that depends on the number
+    of updates has it as state, `@updates`, behind the slots. With `precision f16`, the scale of the loss and the number of good steps
     follow, and a result with the role "skipped" (`LossScale`).
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is

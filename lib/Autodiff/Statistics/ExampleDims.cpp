@@ -147,8 +147,8 @@ void ExampleDims::followLoop(nd::ScanOp scan) {
   }
 }
 
-/// Whether the op reads one entry of the dim, of which result number `result`
-/// is made; the entry's index.
+/// The index along `dim` from which the op takes a result, number `result`;
+/// nothing if it is no such op.
 static std::optional<int64_t> findEntry(Operation *op, unsigned result,
                                         StringAttr dim) {
   if (auto entry = dyn_cast<nd::EntryOp>(op);
@@ -222,33 +222,30 @@ void ExampleDims::followFactors(Operation *op, unsigned operand,
   }
 }
 
-bool ExampleDims::combinesExamples(Operation *op) const {
+void ExampleDims::forEachCombined(Operation *op, CombinedVisitor visit) const {
   auto named = dyn_cast<nd::NamedOpInterface>(op);
-  if (!named || llvm::none_of(op->getOperands(), [&](Value operand) {
-        return isPerExample(operand);
-      }))
-    return false;
+  bool takesExamples = llvm::any_of(
+      op->getOperands(), [&](Value value) { return isPerExample(value); });
+  // An entry combines nothing, although ranks add up what they have of it.
+  if (!named || !takesExamples || isa<nd::EntryOp, nd::UnstackOp>(op))
+    return;
   nd::PartitionRule rule = named.getPartitionRule();
-  return llvm::any_of(rule.factors, [&](const nd::Factor &factor) {
-    if (factor.kind == nd::FactorKind::Parallel)
-      return false;
-    for (auto [index, value] : llvm::enumerate(op->getOperands())) {
-      StringAttr dim = getOperandDim(factor, index);
+  for (auto [operand, value] : llvm::enumerate(op->getOperands()))
+    for (const nd::Factor &factor : rule.factors) {
+      StringAttr dim = getOperandDim(factor, operand);
+      if (!dim || factor.isGrouped || factor.kind == nd::FactorKind::Parallel ||
+          factor.kind == nd::FactorKind::Halo)
+        continue;
       for (const ExampleNumber &number : of(value))
-        if (dim && number.has(dim))
-          return true;
+        if (number.has(dim))
+          visit(operand, factor, number);
     }
-    return false;
-  });
 }
 
-/// Whether the op puts its operands side by side.
-static bool isJoin(Operation *op) { return isa<nd::StackOp, nd::ConcatOp>(op); }
-
-/// Whether operands of a join belong to different examples. An entry of the
-/// result belongs to those of one operand only.
-bool ExampleDims::joinsOthers(Operation *op) const {
-  if (!isJoin(op))
+/// Whether the op puts operands of different examples side by side. An entry of
+/// its result belongs to the examples of one operand only.
+bool ExampleDims::joinsDifferent(Operation *op) const {
+  if (!isa<nd::StackOp, nd::ConcatOp>(op))
     return false;
   SmallVector<Value> each(llvm::make_filter_range(
       op->getOperands(), [&](Value value) { return isPerExample(value); }));
@@ -276,7 +273,7 @@ void ExampleDims::follow(Operation *op) {
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
       for (const ExampleNumber &number : ExampleNumbers(of(operand)))
         followFactors(op, index, number);
-  if (joinsOthers(op))
+  if (joinsDifferent(op))
     obstacle = obstacle ? obstacle : op;
   // Dims that arise here, such as those of indices and constants.
   for (Value result : op->getResults())

@@ -67,9 +67,11 @@ public:
     return dependent.contains(value);
   }
 
-  /// Whether results of the op depend on several examples of an operand, such
-  /// as those of a reduction over them, or of sorting them.
-  bool combinesExamples(mlir::Operation *op) const;
+  /// An operand of which an op combines entries of several examples along a
+  /// factor, such as a reduction or a sort.
+  using CombinedVisitor = llvm::function_ref<void(
+      unsigned operand, const nd::Factor &factor, const ExampleNumber &number)>;
+  void forEachCombined(mlir::Operation *op, CombinedVisitor visit) const;
 
   /// An op for which padding of its operands cannot be told apart, such as a
   /// slice of the examples; null if there is none.
@@ -86,7 +88,7 @@ private:
   void follow(mlir::Operation *op);
   void followLoop(nd::ScanOp scan);
   bool followTie(nd::ScanOp scan, const nd::Tie &tie);
-  bool joinsOthers(mlir::Operation *op) const;
+  bool joinsDifferent(mlir::Operation *op) const;
   void followFactors(mlir::Operation *op, unsigned operand,
                      const ExampleNumber &number);
 

@@ -65,29 +65,16 @@ getNeutral(const nd::Factor &factor, const ExampleNumber &number, Value value) {
 
 SmallVector<Replacement> ExampleMasks::getReplacements(Operation *op) const {
   SmallVector<Replacement> replacements;
-  auto named = dyn_cast<nd::NamedOpInterface>(op);
-  if (!named || llvm::none_of(op->getOperands(), [&](Value operand) {
-        return dims.isPerExample(operand);
-      }))
-    return replacements;
-  nd::PartitionRule rule = named.getPartitionRule();
-  for (auto [operand, value] : llvm::enumerate(op->getOperands())) {
-    Replacement replacement{static_cast<unsigned>(operand), {}, {}};
-    for (const nd::Factor &factor : rule.factors) {
-      StringAttr dim = getOperandDim(factor, operand);
-      if (!dim || factor.isGrouped || factor.kind == nd::FactorKind::Parallel ||
-          factor.kind == nd::FactorKind::Halo)
-        continue;
-      for (const ExampleNumber &number : dims.of(value))
-        if (number.has(dim) &&
-            !llvm::is_contained(replacement.numbers, number)) {
-          replacement.numbers.push_back(number);
-          replacement.neutral = getNeutral(factor, number, value);
-        }
-    }
-    if (!replacement.numbers.empty())
-      replacements.push_back(std::move(replacement));
-  }
+  dims.forEachCombined(op, [&](unsigned operand, const nd::Factor &factor,
+                               const ExampleNumber &number) {
+    if (replacements.empty() || replacements.back().operand != operand)
+      replacements.push_back({operand, {}, {}});
+    Replacement &replacement = replacements.back();
+    if (llvm::is_contained(replacement.numbers, number))
+      return;
+    replacement.numbers.push_back(number);
+    replacement.neutral = getNeutral(factor, number, op->getOperand(operand));
+  });
   return replacements;
 }
 

@@ -152,7 +152,10 @@ bool MetricDivision::dependsOnBatches(const Slice &slice) const {
     Operation *maker = value.getDefiningOp();
     if (!maker)
       continue;
-    if (dims.isPerExample(value) && dims.combinesExamples(maker))
+    bool isCombined = false;
+    if (dims.isPerExample(value))
+      dims.forEachCombined(maker, [&](auto...) { isCombined = true; });
+    if (isCombined)
       return true;
     follow(maker);
   }
