@@ -57,6 +57,7 @@ private:
   /// The phase `parse`. Sets `state.phase` to a later one if the input is a
   /// dump.
   ExitCode parse(const Phase &phase);
+  std::vector<std::string> getModuleFolders() const;
   ExitCode parseModelText();
   ExitCode parseProgram(std::unique_ptr<llvm::MemoryBuffer> text);
   ExitCode parseMlir();

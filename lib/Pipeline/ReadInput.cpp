@@ -121,11 +121,17 @@ ExitCode Compilation::parse(const Phase &) {
   return code;
 }
 
-ExitCode Compilation::parseModelText() {
+/// Where modules are looked for that a model imports.
+std::vector<std::string> Compilation::getModuleFolders() const {
   std::vector<std::string> folders = options.moduleFolders;
   folders.push_back(findModuleFolder(options.tool));
-  module = parseModel(sources, context,
-                      {options.mesh, options.layout, options.set}, folders);
+  return folders;
+}
+
+ExitCode Compilation::parseModelText() {
+  module =
+      parseModel(sources, context, {options.mesh, options.layout, options.set},
+                 getModuleFolders());
   if (!module)
     return ExitCode::Input;
   if (failed(mlir::verify(*module)))
@@ -150,18 +156,15 @@ OwningOpRef<ModuleOp> Compilation::parseWholeBatch() {
   copy.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
                               text->getBuffer(), text->getBufferIdentifier()),
                           llvm::SMLoc());
-  std::vector<std::string> folders = options.moduleFolders;
-  folders.push_back(findModuleFolder(options.tool));
   return parseModel(copy, context,
                     {options.mesh, options.layout, options.set,
                      /*isWholeBatch=*/true},
-                    folders);
+                    getModuleFolders());
 }
 
 ExitCode Compilation::keepModel() {
-  if (auto whole = parseWholeBatch())
-    verification.keepWholeBatch(std::move(whole));
-  return verification.keepModel(*module);
+  OwningOpRef<ModuleOp> wholeBatch = parseWholeBatch();
+  return verification.keepModel(*module, wholeBatch ? *wholeBatch : ModuleOp());
 }
 
 /// A dump of the codegen phase.

@@ -111,12 +111,12 @@ static void takeEvaluations(ModuleOp steps, ModuleOp looped) {
     nd::setDependsOnBatches(steps);
 }
 
-/// Whether a loop of the model may end early.
-static bool hasConditionalLoops(ModuleOp model) {
+/// Whether any op of the type is in the model for which `holds` is true.
+template <typename Op>
+static bool hasOp(ModuleOp model, llvm::function_ref<bool(Op)> holds) {
   return model
-      .walk([](nd::ScanOp scan) {
-        return scan.getConditional() ? WalkResult::interrupt()
-                                     : WalkResult::advance();
+      .walk([&](Op op) {
+        return holds(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -127,11 +127,13 @@ static int64_t countMicroBatches(ModuleOp model) {
   return trains.empty() ? 1 : (*trains.begin()).getMicroBatches();
 }
 
-/// Erases all functions but the training step.
+/// Leaves the training step alone, on one device.
 static void keepTrainStep(ModuleOp steps) {
   for (auto function : llvm::make_early_inc_range(steps.getOps<func::FuncOp>()))
     if (function.getName() != "train_step")
       function.erase();
+  nd::setMesh(steps,
+              nd::MeshAttr::get(steps.getContext(), ArrayRef<nd::AxisAttr>()));
 }
 
 /// Whether the training steps of both modules take and return the same types.
@@ -141,56 +143,55 @@ static bool haveSameTypes(ModuleOp a, ModuleOp b) {
   return first && second && first.getFunctionType() == second.getFunctionType();
 }
 
-/// Keeps the training steps with `accumulate` and of the whole batch, unless
-/// they are meant to differ: a warning says so, the model draws random numbers
-/// or looks at the places of examples in a batch, or sizes of its state depend
-/// on that of the batch.
-void Verification::keepAccumulated(ModuleOp model) {
-  bool differ = false;
-  model.walk([&](nd::RandomOp random) {
-    // The initial values of parameters are the same.
-    differ |= !random->getParentOfType<nd::ParameterOp>();
-  });
-  ScopedDiagnosticHandler silence(
-      model.getContext(), [&](Diagnostic &diagnostic) {
-        differ |= diagnostic.getSeverity() == DiagnosticSeverity::Warning;
-        return success();
-      });
-  accumulated = buildSteps(model, /*unrollsLoops=*/false);
-  wholeBatch = buildSteps(*wholeBatch, /*unrollsLoops=*/false);
-  if (differ || !accumulated || !wholeBatch ||
-      nd::dependsOnBatches(*accumulated) ||
-      !haveSameTypes(*accumulated, *wholeBatch)) {
-    accumulated = nullptr;
+/// Keeps the training steps with `accumulate` and of the whole batch. It does
+/// not if they are meant to differ: if the model draws random numbers or looks
+/// at the places of examples in a batch, or if sizes of its state depend on the
+/// batch's.
+void Verification::keepAccumulated(ModuleOp looped, ModuleOp wholeBatch) {
+  // The initial values of parameters are the same.
+  if (hasOp<nd::RandomOp>(wholeBatch, [](nd::RandomOp random) {
+        return !random->getParentOfType<nd::ParameterOp>();
+      }))
     return;
-  }
-  for (ModuleOp step : {*accumulated, *wholeBatch}) {
-    keepTrainStep(step);
-    nd::setMesh(step,
-                nd::MeshAttr::get(step.getContext(), ArrayRef<nd::AxisAttr>()));
-  }
+  OwningOpRef<ModuleOp> whole = buildSteps(wholeBatch, /*unrollsLoops=*/false);
+  if (!whole || nd::dependsOnBatches(looped) || !haveSameTypes(looped, *whole))
+    return;
+  accumulated = looped.clone();
+  wholeStep = std::move(whole);
+  keepTrainStep(*accumulated);
+  keepTrainStep(*wholeStep);
 }
 
-ExitCode Verification::keepModel(ModuleOp model) {
+ExitCode Verification::keepModel(ModuleOp model, ModuleOp wholeBatch) {
   compare.integerLimits = reference::findIntegerLimits(model);
   microBatches = countMicroBatches(model);
-  if (wholeBatch)
-    keepAccumulated(model);
-  hasLoops = model.walk([](nd::ScanOp) { return WalkResult::interrupt(); })
-                 .wasInterrupted();
+  hasLoops = hasOp<nd::ScanOp>(model, [](nd::ScanOp) { return true; });
   // The phase itself reports errors and warnings.
-  ScopedDiagnosticHandler silence(model.getContext(),
-                                  [](Diagnostic &) { return success(); });
+  bool warns = false;
+  ScopedDiagnosticHandler silence(
+      model.getContext(), [&](Diagnostic &diagnostic) {
+        warns |= diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+        return success();
+      });
   steps = buildSteps(model, /*unrollsLoops=*/true);
-  if (!hasLoops || options.unrollLoops)
+  bool isLooped = hasLoops && !options.unrollLoops;
+  if (!isLooped && !wholeBatch)
     return ExitCode::Success;
+  warns = false;
   OwningOpRef<ModuleOp> looped = buildSteps(model, /*unrollsLoops=*/false);
-  // Where a metric is no function of statistics, the mean over batches is taken
-  // of the first value that depends on a batch as a whole: of a loop that is
-  // not divided, its result, which unrolled has such values within. Loops may
-  // also have too many iterations to be unrolled.
-  bool isUndivided =
-      hasConditionalLoops(model) || (looped && nd::getWholeBatches(*looped));
+  // A warning says where 'accumulate' changes the loss.
+  if (looped && wholeBatch && !warns)
+    keepAccumulated(*looped, wholeBatch);
+  if (!isLooped)
+    return ExitCode::Success;
+  // What is no function of statistics is averaged over the batches. In a loop
+  // that is not divided, it is the loop's result; unrolled, it is a value of an
+  // iteration.
+  bool isUndivided = (looped && nd::getWholeBatches(*looped)) ||
+                     hasOp<nd::ScanOp>(model, [](nd::ScanOp scan) {
+                       return scan.getConditional();
+                     });
+  // Some loops have too many iterations to be unrolled.
   if (!steps || (isUndivided && microBatches > 1))
     steps = std::move(looped);
   else if (looped)
@@ -242,11 +243,10 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
 ExitCode Verification::compareAccumulated() {
   if (!accumulated)
     return ExitCode::Success;
-  if (ExitCode code = checkMemory(*wholeBatch, *accumulated, 1);
+  if (ExitCode code = checkMemory(*wholeStep, *accumulated, 1);
       code != ExitCode::Success)
     return code;
-  auto differences =
-      reference::compareSteps(*wholeBatch, *accumulated, compare);
+  auto differences = reference::compareSteps(*wholeStep, *accumulated, compare);
   if (failed(differences))
     return ExitCode::Internal;
   std::string compared =

@@ -30,11 +30,9 @@ public:
   /// The program before the phase `autodiff`: its step functions, without
   /// simplification, are what a compiled program has to compute. Training steps
   /// are without loops, too, unless means of batches depend on the loops.
-  ExitCode keepModel(mlir::ModuleOp model);
-  /// The same model with `accumulate 1`.
-  void keepWholeBatch(mlir::OwningOpRef<mlir::ModuleOp> model) {
-    wholeBatch = std::move(model);
-  }
+  /// `wholeBatch` is the same model with `accumulate 1`; null if it has no
+  /// `accumulate`.
+  ExitCode keepModel(mlir::ModuleOp model, mlir::ModuleOp wholeBatch);
   /// The program after the phase `layout`: of primitive ops already, whose
   /// constants are those of the partitioned program to the bit.
   void keepWhole(mlir::ModuleOp program);
@@ -53,7 +51,7 @@ public:
 private:
   ExitCode checkMemory(mlir::ModuleOp sequential, mlir::ModuleOp program,
                        int64_t ranks);
-  void keepAccumulated(mlir::ModuleOp model);
+  void keepAccumulated(mlir::ModuleOp looped, mlir::ModuleOp wholeBatch);
   ExitCode compareAccumulated();
   ExitCode print(llvm::ArrayRef<reference::OutputDifference> differences,
                  llvm::StringRef compared, llvm::StringRef reference);
@@ -62,9 +60,10 @@ private:
 
   const CompileOptions &options;
   reference::CompareOptions compare;
-  mlir::OwningOpRef<mlir::ModuleOp> steps, whole, wholeBatch;
-  /// The training step with `accumulate`, if it can be compared.
-  mlir::OwningOpRef<mlir::ModuleOp> accumulated;
+  mlir::OwningOpRef<mlir::ModuleOp> steps, whole;
+  /// The training step with `accumulate`, and that of the whole batch; null if
+  /// they are not to be compared.
+  mlir::OwningOpRef<mlir::ModuleOp> accumulated, wholeStep;
   int64_t microBatches = 1;
   nd::MeshAttr mesh;
   reference::ShardedTypes types; ///< of the training step's results
