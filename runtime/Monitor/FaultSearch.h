@@ -9,12 +9,12 @@
 /// Finds where the values of a step stop being finite, over all ranks.
 ///
 /// Each rank checks everything that the calls of a step compute (StepCheck). A
-/// finding on any rank is traced back from the loss, or from a parameter that
-/// the step updates, or from the statistics and metrics of an evaluation, to
-/// the first call that produces a NaN from operands without one, and from there
-/// to the first that produces an infinite value from finite ones. Only
-/// dependencies of the loss count: a mask of -inf whose softmax is finite is
-/// never reached.
+/// finding on any rank is traced back. The search begins at the loss, or at a
+/// parameter that the step updates; of an evaluation, at a statistic or a
+/// metric. It goes to the first call that produces a NaN from operands without
+/// one. If these are infinite, it goes on to the first call that produces an
+/// infinite value from finite ones. Only dependencies of where it began count:
+/// a mask of -inf whose softmax is finite is never reached.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_MONITOR_FAULTSEARCH_H
