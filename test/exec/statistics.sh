@@ -100,6 +100,18 @@ write_idx x6.idx 6 3 1 -2 2 0 0
 write_idx y6.idx 6 1 0 1 2 0 0
 near "first" "$(evaluate first --data x=x6.idx --data y=y6.idx)" 2
 
+# One example by its number may be missing, and examples are counted in 32 bits.
+sed 's/^  metric variance.*/&\n  metric third = sum(x at batch = 2)/' batch.mesh >third.mesh
+"$meshc" third.mesh -o program
+expect 3 "the last of its batches of 6 has 4; .* \(third.mesh:[0-9]+:[0-9]+: 'entry'\): leave 4 out" \
+  ./program eval --data x=x.idx --data y=y.idx
+printf 'dim batch = 4\nmodel many(x[batch]) {\n  metric a = mean(x)\n}\n' >many.mesh
+"$meshc" many.mesh -o program
+printf '\0\0\010\001\200\0\0\0' >many.idx # 2^31 bytes, which the file system does not store
+truncate -s 2147483656 many.idx
+expect 3 "the data has 2147483648 examples, and an evaluation counts at most 2147483647: evaluate parts of the data" \
+  ./program eval --data x=many.idx
+
 # A million times 1 + 1/128, 100 at a time: f32 would stop at 2^24 / 100 batches, and lose digits long before.
 cat >long.mesh <<'END'
 dim batch = 100, entry = 1000

@@ -3,7 +3,6 @@
 # in the kernel of the product, or from its stored value. Otherwise the gradient of max loses rows and argmax finds no index.
 . "$(dirname "$0")/lib.sh"
 license=/usr/share/common-licenses/GPL-3
-[ -f $license ] || skip "no $license"
 { printf '\0\0\x08\x02\0\0\0\x60\0\0\x01\0'; head -c $((96 * 256)) $license; } >x.idx
 
 # check NAME SUM OPTIONS...: no index of argmax is out of range, and the gradients of `c` sum to SUM in each step.
