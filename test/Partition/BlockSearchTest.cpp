@@ -8,8 +8,9 @@
 /// \file
 /// Compares the beam search with an exhaustive one over all choices of all ops,
 /// on random blocks of up to eight ops and meshes of up to three axes.
-/// MESHC_SEARCH_SEED and MESHC_SEARCH_BLOCKS choose others, and more: 600 were
-/// compared when the search was written.
+/// MESHC_SEARCH_SEED and MESHC_SEARCH_BLOCKS choose others, and more. With
+/// MESHC_RANDOM_SEED, every third of the blocks is compared, and the seed says
+/// which third.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -316,7 +317,10 @@ void compareAll(AxisMoves moves, size_t blocks) {
   context.loadDialect<func::FuncDialect, nd::NdDialect, spmd::SpmdDialect>();
   size_t seed = readNumber("MESHC_SEARCH_SEED", 1);
   size_t compared = 0, tooMany = 0;
-  for (size_t i = 0; i < blocks; ++i) {
+  bool isSample = std::getenv("MESHC_RANDOM_SEED");
+  size_t step = isSample ? 3 : 1;
+  size_t first = readNumber("MESHC_RANDOM_SEED", 0) % step;
+  for (size_t i = first; i < blocks; i += step) {
     std::mt19937_64 random(seed * 1000003 + i);
     std::string text = BlockDraw(random).run();
     auto module = parseSourceString<ModuleOp>(text, &context);
@@ -333,15 +337,15 @@ void compareAll(AxisMoves moves, size_t blocks) {
   }
   llvm::outs() << compared << " blocks compared, " << tooMany
                << " with too many choices to try all\n";
-  EXPECT_GE(compared, blocks * 5 / 6);
+  EXPECT_GE(compared, (compared + tooMany) * 5 / 6);
 }
 
 TEST(BlockSearch, FindsTheCheapestChoice) {
-  compareAll(AxisMoves::None, readNumber("MESHC_SEARCH_BLOCKS", 200));
+  compareAll(AxisMoves::None, readNumber("MESHC_SEARCH_BLOCKS", 600));
 }
 
 TEST(BlockSearch, FindsTheCheapestMoves) {
-  compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 200) / 6);
+  compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 600) / 6);
 }
 
 /// The text with one cut of one sharding left out; unchanged if it has none.

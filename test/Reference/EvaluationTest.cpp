@@ -366,6 +366,25 @@ model m(x[batch, model]) {
   }
 }
 
+TEST_F(Evaluation, CountsExamplesIn32Bits) {
+  const std::string text = R"(
+dim batch = 4
+model m(x[batch]) {
+  metric a = mean(x)
+}
+)";
+  for (auto [batch, reason] :
+       {std::pair("2147483647", ""),
+        std::pair("2147483648", "a batch has more than 2^31 - 1 of them")}) {
+    ModelOverrides size;
+    size.values = {std::string("batch=") + batch};
+    auto module = build(text, size);
+    ASSERT_TRUE(module);
+    StringAttr found = nd::getWholeBatches(*module);
+    EXPECT_EQ(found ? found.str() : "", reason) << batch;
+  }
+}
+
 /// What an example has may depend on the others of its batch.
 TEST_F(Evaluation, KnowsWhatDependsOnBatches) {
   const std::string begin = R"(
