@@ -34,6 +34,14 @@ def Nd_Distribution : I32EnumAttr<"Distribution", "uniform on [0, 1), or normal 
 }
 def Nd_DistributionAttr : EnumAttr<Nd_Dialect, Nd_Distribution, "distribution">;
 
+def Nd_SettingForm : I32EnumAttr<"SettingForm", "what is used of a setting v: v, 1 - v or -ln v", [
+    I32EnumAttrCase<"Value", 0, "value">, I32EnumAttrCase<"Complement", 1, "complement">,
+    I32EnumAttrCase<"NegativeLog", 2, "negative_log">]> {
+  let cppNamespace = "::meshc::nd";
+  let genSpecializedAttr = 0;
+}
+def Nd_SettingFormAttr : EnumAttr<Nd_Dialect, Nd_SettingForm, "form">;
+
 def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a step function is to the program", [
     I32EnumAttrCase<"Parameter", 0, "parameter">,
     I32EnumAttrCase<"Optimizer", 1, "optimizer">,

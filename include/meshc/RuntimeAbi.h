@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 16u
+#define MESHC_ABI_VERSION 17u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -63,7 +63,11 @@ typedef struct MeshcContext {
   const int64_t *coords; ///< this rank's coordinate on each mesh axis
   uint64_t seed;         ///< seed of all random numbers of the run
   int64_t step;          ///< number of the current training step, from 0
-  void *runtime;         ///< private to the runtime
+  /// Three numbers v, 1 - v and -ln v for each of the program's settings, in
+  /// their order: v is the setting's value in this run. Each is rounded once,
+  /// from f64. Not used outside of trainStep.
+  const float *settings;
+  void *runtime; ///< private to the runtime
 } MeshcContext;
 
 /// A kernel's host code. It computes units [begin, end) of the kernel's work.
@@ -340,6 +344,23 @@ typedef struct MeshcTensor {
   int64_t offsetBytes; ///< in the arena
 } MeshcTensor;
 
+typedef enum MeshcSettingKind {
+  MESHC_ADJUSTABLE = 0, ///< a run may have another value
+  MESHC_FIXED = 1,      ///< a default that the model's text does not give
+  MESHC_COMPUTED = 2    ///< each training step computes it; `value` is NaN
+} MeshcSettingKind;
+
+/// A number of the training: a setting of the optimizer, the bound of the
+/// gradients' norm ("clip") or the decay of averages ("average").
+typedef struct MeshcSetting {
+  const char *name;  ///< "lr"; "*.bias.lr" for the parameters of a pattern
+  const char *place; ///< "gpt.mesh:14:13": where the model's text gives it
+  double value;      ///< unless the run has another one
+  double limit;      ///< a value is below it, finite, and not negative
+  uint32_t kind;     ///< MeshcSettingKind
+  uint32_t positive; ///< 1: a value is not 0
+} MeshcSetting;
+
 /// The source location of a collective.
 typedef struct MeshcSite {
   const char *location;    ///< "gpt.mesh:14:13"
@@ -416,6 +437,9 @@ typedef struct MeshcProgram {
   /// 'slice')". Null or empty if they do not; otherwise the program has no
   /// MESHC_BATCHES and no MESHC_REST.
   const char *wholeBatches;
+  const MeshcSetting *settings; ///< of trainStep
+  uint32_t settingCount;
+  uint32_t reserved2;
 } MeshcProgram;
 
 /// Defined by generated code.

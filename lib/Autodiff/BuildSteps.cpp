@@ -53,6 +53,7 @@ private:
   void cloneSettings(StepFunction &step, IRMapping &mapping);
   Value clip(StepFunction &step, const IRMapping &mapping,
              MutableArrayRef<Value> gradients);
+  void declareSettings();
 
   ModuleOp module;
 };
@@ -138,9 +139,8 @@ Value StepBuilder::clip(StepFunction &step, const IRMapping &mapping,
   if (clipOp.getValue())
     bound = mapping.lookup(clipOp.getValue());
   else
-    bound = nd::ValueBuilder(step.builder, loc)
-                .scalar(step.builder.getF32Type(),
-                        clipOp.getConstant()->convertToDouble());
+    bound = nd::SettingValueOp::create(step.builder, loc, clipSetting,
+                                       clipOp.getConstant()->convertToDouble());
   SmallVector<StringAttr> names;
   for (const StepTensor &parameter : parameters)
     names.push_back(parameter.name);
@@ -186,6 +186,21 @@ LogicalResult StepBuilder::buildTrainStep() {
   return success();
 }
 
+/// Says what numbers of the training there are, and which a run may change.
+void StepBuilder::declareSettings() {
+  OpBuilder builder(train);
+  settings.declare(builder, train);
+  if (clipOp)
+    nd::RunSettingOp::create(builder, clipOp.getLoc(), clipSetting,
+                             clipOp.getConstantAttr(), /*limit=*/FloatAttr(),
+                             /*positive=*/true, /*fixed=*/false);
+  if (averageOp)
+    nd::RunSettingOp::create(builder, averageOp.getLoc(), averageSetting,
+                             averageOp.getConstantAttr(),
+                             builder.getF64FloatAttr(1), /*positive=*/false,
+                             /*fixed=*/false);
+}
+
 LogicalResult StepBuilder::run() {
   if (failed(collect()))
     return failure();
@@ -202,8 +217,10 @@ LogicalResult StepBuilder::run() {
     buildGenerateStep();
   dropCustomGradients(module);
   nd::setModelName(module, model.getSymNameAttr());
-  if (train)
+  if (train) {
+    declareSettings();
     train.erase();
+  }
   model.erase();
   return success();
 }

@@ -7,6 +7,7 @@
 
 #include "lib/Autodiff/ParameterAverages.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "lib/Autodiff/StepValues.h"
 
@@ -34,7 +35,9 @@ AverageStep::AverageStep(OpBuilder &builder, nd::AverageOp op, Value decay)
   nd::ValueBuilder build(builder, loc);
   Type f32 = builder.getF32Type();
   weight = decay ? build.make<nd::SubOp>(build.scalar(f32, 1), decay)
-                 : build.scalar(f32, 1 - op.getConstant()->convertToDouble());
+                 : build.make<nd::SettingValueOp>(
+                       averageSetting, op.getConstant()->convertToDouble(),
+                       nd::SettingForm::Complement);
 }
 
 Value AverageStep::move(Value before, Value updated, const StepTensor &state) {

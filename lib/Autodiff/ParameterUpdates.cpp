@@ -111,6 +111,8 @@ Operation *ParameterUpdates::update(unsigned index, Value gradient) {
   if (DictionaryAttr constants = settings.getConstants(index);
       !constants.empty())
     state.addAttribute("settings", constants);
+  if (DictionaryAttr names = settings.getAdjustable(index); !names.empty())
+    state.addAttribute("adjustable", names);
   if (!computed.empty())
     state.addAttribute("computed", ArrayAttr::get(context, computed));
   if (ArrayAttr stacked =

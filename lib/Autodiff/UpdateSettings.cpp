@@ -7,6 +7,7 @@
 
 #include "lib/Autodiff/UpdateSettings.h"
 #include "dialects/Nd/Ops/DimNames.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -78,7 +79,7 @@ LogicalResult UpdateSettings::apply(nd::SettingOp op,
                                     ArrayRef<nd::ParameterOp> parameters) {
   if (!op.getPatterns()) {
     for (auto &settings : chosen)
-      settings[op.getNameAttr()] = op;
+      settings[op.getNameAttr()] = {op, {}};
     return success();
   }
   for (StringAttr pattern : nd::getNames(*op.getPatterns())) {
@@ -86,7 +87,7 @@ LogicalResult UpdateSettings::apply(nd::SettingOp op,
     for (auto [settings, parameter] : llvm::zip(chosen, parameters))
       if (matchesPattern(nd::ParameterOp(parameter).getName(),
                          pattern.getValue())) {
-        settings[op.getNameAttr()] = op;
+        settings[op.getNameAttr()] = {op, pattern};
         isUsed = true;
       }
     if (!isUsed && !op.getOptional()) {
@@ -145,18 +146,74 @@ LogicalResult UpdateSettings::collect(nd::TrainOp train,
 
 DictionaryAttr UpdateSettings::getConstants(unsigned parameter) const {
   SmallVector<NamedAttribute> constants;
-  Builder builder(chosen[parameter].front().second->getContext());
-  for (auto [name, op] : chosen[parameter])
-    if (nd::SettingOp setting = op; setting.getConstant())
+  Builder builder(chosen[parameter].front().first.getContext());
+  for (auto [name, source] : chosen[parameter])
+    if (nd::SettingOp setting = source.op; setting.getConstant())
       constants.push_back({name, setting.getConstantAttr()});
   return builder.getDictionaryAttr(constants);
+}
+
+const nd::OptimizerSetting &UpdateSettings::getKnown(StringAttr name) const {
+  return *llvm::find_if(known, [&](const nd::OptimizerSetting &setting) {
+    return setting.name == name;
+  });
+}
+
+/// The name of a setting's nd.run_setting.
+static StringAttr getRunName(StringAttr name, StringAttr pattern) {
+  if (!pattern)
+    return name;
+  return StringAttr::get(name.getContext(),
+                         pattern.getValue() + "." + name.getValue());
+}
+
+DictionaryAttr UpdateSettings::getAdjustable(unsigned parameter) const {
+  SmallVector<NamedAttribute> names;
+  for (auto [name, source] : chosen[parameter])
+    if (nd::SettingOp(source.op).getConstant() &&
+        getKnown(name).kind == nd::OptimizerSetting::Kind::Number)
+      names.push_back({name, getRunName(name, source.pattern)});
+  return DictionaryAttr::get(chosen[parameter].front().first.getContext(),
+                             names);
+}
+
+void UpdateSettings::declare(OpBuilder &builder, nd::TrainOp train) const {
+  llvm::SmallDenseSet<StringAttr> declared;
+  auto declare = [&](StringAttr name, Location loc, FloatAttr value,
+                     const nd::OptimizerSetting &setting, bool isFixed) {
+    if (!declared.insert(name).second)
+      return;
+    FloatAttr limit = std::isfinite(setting.limit)
+                          ? builder.getF64FloatAttr(setting.limit)
+                          : FloatAttr();
+    nd::RunSettingOp::create(builder, loc, name, value, limit,
+                             /*positive=*/false, isFixed);
+  };
+  for (auto op : train.getBody().getOps<nd::SettingOp>()) {
+    StringAttr name = op.getNameAttr();
+    SmallVector<StringAttr> patterns = {StringAttr()};
+    if (op.getPatterns())
+      patterns = nd::getNames(*op.getPatterns());
+    for (StringAttr pattern : patterns)
+      if (llvm::any_of(chosen, [&](const auto &settings) {
+            return settings.lookup(name) == Chosen{op, pattern};
+          }))
+        declare(getRunName(name, pattern), op.getLoc(), op.getConstantAttr(),
+                getKnown(name),
+                getKnown(name).kind != nd::OptimizerSetting::Kind::Number);
+  }
+  for (const nd::OptimizerSetting &setting : known)
+    if (setting.defaultValue)
+      declare(builder.getStringAttr(setting.name), train.getLoc(),
+              builder.getF64FloatAttr(*setting.defaultValue), setting,
+              /*isFixed=*/true);
 }
 
 SmallVector<UpdateSettings::Computed>
 UpdateSettings::getComputed(unsigned parameter) const {
   SmallVector<Computed> computed;
-  for (auto [name, op] : chosen[parameter])
-    if (nd::SettingOp setting = op; setting.getValue())
+  for (auto [name, source] : chosen[parameter])
+    if (nd::SettingOp setting = source.op; setting.getValue())
       computed.push_back({name, setting.getValue()});
   return computed;
 }

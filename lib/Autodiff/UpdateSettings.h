@@ -12,6 +12,11 @@
 
 namespace meshc::autodiff {
 
+/// The nd.run_settings of the bound of the gradients' norm and of the decay of
+/// averages.
+inline constexpr llvm::StringLiteral clipSetting = "clip";
+inline constexpr llvm::StringLiteral averageSetting = "average";
+
 /// What `nd.train` says of the update of each parameter. Parameters are
 /// numbered as in the model.
 class UpdateSettings {
@@ -31,11 +36,25 @@ public:
   bool countsUpdates() const { return optimizer && optimizer->countsUpdates(); }
   /// The constant settings, f64 by name. They include no defaults.
   mlir::DictionaryAttr getConstants(unsigned parameter) const;
+  /// The names of the nd.run_settings of the constant ones that are numbers.
+  mlir::DictionaryAttr getAdjustable(unsigned parameter) const;
+  /// Adds an nd.run_setting for each setting at the builder's place.
+  void declare(mlir::OpBuilder &builder, nd::TrainOp train) const;
   llvm::SmallVector<Computed> getComputed(unsigned parameter) const;
   /// The optimizer's state for the parameter; nothing without `train`.
   llvm::ArrayRef<nd::OptimizerSlot> getSlots(unsigned parameter) const;
 
 private:
+  /// Where a parameter's setting comes from.
+  struct Chosen {
+    nd::SettingOp op;
+    mlir::StringAttr pattern; ///< that the parameter matches; null without
+    bool operator==(const Chosen &other) const {
+      return op == other.op && pattern == other.pattern;
+    }
+  };
+
+  const nd::OptimizerSetting &getKnown(mlir::StringAttr name) const;
   mlir::LogicalResult findOptimizer(nd::TrainOp train);
   mlir::LogicalResult check(nd::SettingOp setting) const;
   mlir::LogicalResult apply(nd::SettingOp setting,
@@ -46,8 +65,8 @@ private:
   std::string updateName;
   const nd::OptimizerOpInterface::Concept *optimizer = nullptr;
   llvm::SmallVector<nd::OptimizerSetting> known;
-  /// By parameter: the op that gives each setting.
-  llvm::SmallVector<llvm::MapVector<mlir::StringAttr, nd::SettingOp>> chosen;
+  /// By parameter: what gives each setting.
+  llvm::SmallVector<llvm::MapVector<mlir::StringAttr, Chosen>> chosen;
   llvm::SmallVector<llvm::SmallVector<nd::OptimizerSlot>> slots;
 };
 

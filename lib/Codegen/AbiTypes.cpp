@@ -18,7 +18,9 @@ namespace meshc::codegen {
 static_assert(offsetof(MeshcContext, arena) == 0 &&
               offsetof(MeshcContext, coords) == 8 &&
               offsetof(MeshcContext, seed) == 16 &&
-              offsetof(MeshcContext, step) == 24 && sizeof(MeshcContext) == 40);
+              offsetof(MeshcContext, step) == 24 &&
+              offsetof(MeshcContext, settings) == 32 &&
+              sizeof(MeshcContext) == 48);
 static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
               offsetof(MeshcGemm, batch) == 48 &&
               offsetof(MeshcGemm, strideC) == 72 &&
@@ -72,6 +74,12 @@ static_assert(offsetof(MeshcTensor, role) == 8 &&
               sizeof(MeshcTensor) == 32);
 static_assert(offsetof(MeshcEpilogue, kernel) == 8 &&
               sizeof(MeshcEpilogue) == 16);
+static_assert(offsetof(MeshcSetting, place) == 8 &&
+              offsetof(MeshcSetting, value) == 16 &&
+              offsetof(MeshcSetting, limit) == 24 &&
+              offsetof(MeshcSetting, kind) == 32 &&
+              offsetof(MeshcSetting, positive) == 36 &&
+              sizeof(MeshcSetting) == 40);
 static_assert(sizeof(MeshcSite) == 16);
 static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, name) == 16 &&
@@ -95,7 +103,9 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, evalAverageStep) == 144 &&
               offsetof(MeshcProgram, prefillStep) == 152 &&
               offsetof(MeshcProgram, wholeBatches) == 160 &&
-              sizeof(MeshcProgram) == 168);
+              offsetof(MeshcProgram, settings) == 168 &&
+              offsetof(MeshcProgram, settingCount) == 176 &&
+              sizeof(MeshcProgram) == 184);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -104,7 +114,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   auto make = [&](std::initializer_list<Type *> fields) {
     return StructType::get(llvmContext, ArrayRef<Type *>(fields));
   };
-  context = make({pointer, pointer, i64, i64, pointer});
+  context = make({pointer, pointer, i64, i64, pointer, pointer});
   gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
                i8, i64, i64, pointer});
   epilogue = make({i32, i32, pointer});
@@ -118,11 +128,13 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   axis = make({pointer, i64});
   dim = make({pointer, i64, i64, i64, i32, pointer});
   tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
+  Type *f64 = Type::getDoubleTy(llvmContext);
+  setting = make({pointer, pointer, f64, f64, i32, i32});
   site = make({pointer, pointer});
   program = make({i32,     i32,     pointer, pointer, i32,     i32,     pointer,
                   pointer, i32,     i32,     pointer, i32,     i32,     pointer,
                   i64,     pointer, pointer, pointer, pointer, pointer, pointer,
-                  i64,     pointer, pointer, pointer});
+                  i64,     pointer, pointer, pointer, pointer, i32,     i32});
 }
 
 Constant *ConstantTable::getInteger(Type *type, int64_t value) {

@@ -20,8 +20,8 @@ struct AbiTypes {
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
   llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective,
-      *permutation, *loop, *kernel, *image, *axis, *dim, *tensor, *site,
-      *program;
+      *permutation, *loop, *kernel, *image, *axis, *dim, *tensor, *setting,
+      *site, *program;
 };
 
 /// Private constants of one module.

@@ -9,6 +9,7 @@
 #include "lib/Codegen/KernelElements.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/Philox.h"
 #include "lib/Codegen/Divisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,8 +43,10 @@ static Type shapeLike(Type type, Value value) {
 KernelElements::KernelElements(OpBuilder &builder, exec::KernelOp kernel,
                                Value context, ValueRange buffers, int64_t lanes,
                                ArrayRef<std::pair<unsigned, unsigned>> inPlace)
-    : ElementEmitter(builder, kernel.getLoc()), mesh(nd::MeshAttr::of(kernel)),
-      lanes(lanes), inputCount(kernel.getBody().getNumArguments()),
+    : ElementEmitter(builder, kernel.getLoc()),
+      module(kernel->getParentOfType<ModuleOp>()),
+      mesh(nd::MeshAttr::of(kernel)), lanes(lanes),
+      inputCount(kernel.getBody().getNumArguments()),
       top(builder.getInsertionBlock()), context(context) {
   // What is not used costs nothing: the optimizer drops it.
   coordinates = loadContext(1, LLVM::LLVMPointerType::get(kernel.getContext()));
@@ -59,6 +62,21 @@ Value KernelElements::loadContext(int field, Type type) {
       LLVM::GEPOp::create(builder, loc, context.getType(), builder.getI64Type(),
                           context, ArrayRef<LLVM::GEPArg>{field});
   auto load = LLVM::LoadOp::create(builder, loc, type, address, 8);
+  load.setInvariant(true);
+  return load;
+}
+
+Value KernelElements::getSetting(StringAttr name, nd::SettingForm form) {
+  std::optional<unsigned> index = nd::findRunSetting(module, name);
+  if (!index)
+    return {};
+  // Loaded where it is used: the optimizer moves it out of loops.
+  Value settings = loadContext(4, context.getType());
+  Type f32 = builder.getF32Type();
+  auto entry = static_cast<int32_t>(3 * *index + static_cast<uint32_t>(form));
+  Value address = LLVM::GEPOp::create(builder, loc, context.getType(), f32,
+                                      settings, ArrayRef<LLVM::GEPArg>{entry});
+  auto load = LLVM::LoadOp::create(builder, loc, f32, address, 4);
   load.setInvariant(true);
   return load;
 }

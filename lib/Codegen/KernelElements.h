@@ -55,6 +55,7 @@ public:
   mlir::Value getSeed() override { return seed; }
   mlir::Value getStream(mlir::StringAttr name) override;
   mlir::Value getStep() override { return step; }
+  mlir::Value getSetting(mlir::StringAttr name, nd::SettingForm form) override;
   nd::MeshAttr getMesh() const override { return mesh; }
 
   /// Sets the numbers of streams that the code receives as arguments.
@@ -127,6 +128,7 @@ private:
   void makeViews(exec::KernelOp kernel, mlir::ValueRange buffers,
                  llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 
+  mlir::ModuleOp module;
   nd::MeshAttr mesh;
   int64_t lanes;
   unsigned inputCount;

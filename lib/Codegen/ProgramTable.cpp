@@ -8,6 +8,10 @@
 #include "lib/Codegen/ProgramTable.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "lib/Codegen/StepFunctions.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -71,6 +75,26 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
        constants.getInteger(types.i64, op.getOffset())});
 }
 
+static llvm::Constant *makeSetting(nd::RunSettingOp op, const AbiTypes &types,
+                                   ConstantTable &constants) {
+  std::optional<APFloat> value = op.getValue(), limit = op.getLimit();
+  MeshcSettingKind kind = !value          ? MESHC_COMPUTED
+                          : op.getFixed() ? MESHC_FIXED
+                                          : MESHC_ADJUSTABLE;
+  auto makeNumber = [&](double number) {
+    return llvm::ConstantFP::get(types.setting->getElementType(2), number);
+  };
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return constants.makeStruct(
+      types.setting,
+      {constants.getString(op.getName()),
+       constants.getString(getSourceText(op.getLoc())),
+       makeNumber(value ? value->convertToDouble() : std::nan("")),
+       makeNumber(limit ? limit->convertToDouble() : infinity),
+       constants.getInteger(types.i32, kind),
+       constants.getInteger(types.i32, op.getPositive())});
+}
+
 static llvm::Constant *orNull(llvm::Function *function, const AbiTypes &types) {
   if (function)
     return function;
@@ -98,6 +122,9 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
     if (!tensors.back())
       return failure();
   }
+  SmallVector<llvm::Constant *> settings;
+  for (nd::RunSettingOp op : module.getOps<nd::RunSettingOp>())
+    settings.push_back(makeSetting(op, types, constants));
   auto count = [&](size_t number) {
     return constants.getInteger(types.i32, int64_t(number));
   };
@@ -126,7 +153,10 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       constants.getInteger(types.i64, parts.positions),
                       orNull(parts.evalAverageStep, types),
                       orNull(parts.prefillStep, types),
-                      constants.getString(parts.wholeBatches)});
+                      constants.getString(parts.wholeBatches),
+                      constants.makeArray(settings),
+                      count(settings.size()),
+                      count(0)});
   new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, program,
                            "meshc_program");

@@ -29,6 +29,13 @@ namespace meshc::kernels {
 /// entry from which on its update takes no less.
 static constexpr int64_t leastBytesOfLaunch = 1 << 20;
 
+/// Whether the body of a loop can have the value without taking it from
+/// outside.
+static bool isKnownEverywhere(Value value) {
+  return isa_and_nonnull<nd::ConstantOp, nd::SettingValueOp>(
+      value.getDefiningOp());
+}
+
 namespace {
 /// Moves the ops that only stacked results of one loop need into its body.
 class UpdateSinker {
@@ -158,7 +165,7 @@ bool UpdateSinker::addOperands(Operation *op, Cone &cone) {
     if (!hasDim(operand)) {
       if (dependsOnLoop(operand))
         return false;
-      if (!operand.getDefiningOp<nd::ConstantOp>())
+      if (!isKnownEverywhere(operand))
         cone.outer.insert(operand);
     } else if (producer == scan) {
       if (cast<OpResult>(operand).getResultNumber() < scan.getCarriedCount())
@@ -218,8 +225,8 @@ Value UpdateSinker::getInside(Value value) {
     return scan.getTie(cast<OpResult>(value)).yielded;
   if (hasDim(value))
     return nd::getStackedArgument(scan, value);
-  if (auto constant = value.getDefiningOp<nd::ConstantOp>())
-    return rewriter.clone(*constant)->getResult(0);
+  if (isKnownEverywhere(value))
+    return rewriter.clone(*value.getDefiningOp())->getResult(0);
   return nd::getWholeArgument(scan, value);
 }
 

@@ -37,14 +37,18 @@ static std::vector<FileTensor> listTensors(const MeshcProgram &program) {
   return tensors;
 }
 
+static std::string describe(double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.17g", value);
+  return text;
+}
+
+/// Before the name of a setting that the run changed.
+static const std::string settingPrefix = "meshc.setting.";
+
 static void addBest(Metadata &metadata, const BestEvaluation &best) {
   if (best.seen < 0)
     return;
-  auto describe = [](double value) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.17g", value);
-    return std::string(text);
-  };
   metadata["meshc.best.metric"] = best.metric;
   metadata["meshc.best.seen"] = std::to_string(best.seen);
   metadata["meshc.best.since"] = std::to_string(best.since);
@@ -68,6 +72,8 @@ CheckpointWriter::CheckpointWriter(const std::string &path,
   if (!state.tokenizer.empty())
     metadata["meshc.tokenizer"] = state.tokenizer;
   addBest(metadata, state.best);
+  for (const auto &[name, value] : state.settings)
+    metadata[settingPrefix + name] = describe(value);
   for (const FileTensor &tensor : tensors)
     setChecksum(metadata, tensor.name, 0);
   sealMetadata(metadata);
@@ -204,5 +210,9 @@ RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
     state.skipped = metadata.count("meshc.skipped");
   state.best = readBest(metadata);
   state.tokenizer = metadata.text("meshc.tokenizer");
+  for (const auto &[key, text] : file.metadata())
+    if (key.rfind(settingPrefix, 0) == 0)
+      state.settings[key.substr(settingPrefix.size())] =
+          metadata.real(key.c_str());
   return state;
 }

@@ -20,6 +20,7 @@
 #include "runtime/Device/Rank.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct RunState {
   BestEvaluation best = {};
   /// Of the token file that the run read, or "bytes"; empty if it is not known.
   std::string tokenizer = {};
+  /// Settings of the training that the run changed, by name.
+  std::map<std::string, double> settings = {};
 };
 
 /// A checkpoint being written. The bytes of gatherState() are written as they

@@ -12,6 +12,7 @@
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Commands/BestCheckpoint.h"
+#include "runtime/Commands/RunSettings.h"
 #include "runtime/Data/InputLimits.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Device.h"
@@ -85,6 +86,17 @@ static void printParameterCount(const MeshcProgram &program,
       << '\n';
 }
 
+/// The settings that `train --set-setting` changes.
+static void printSettings(const MeshcProgram &program, std::ostream &out) {
+  const auto settings = findAdjustable(program);
+  if (settings.empty())
+    return;
+  out << "settings that 'train --set-setting' changes\n";
+  for (const MeshcSetting *setting : settings)
+    out << "  " << setting->name << " = " << describeNumber(setting->value)
+        << (*setting->place ? std::string(", ") + setting->place : "") << '\n';
+}
+
 /// For GPU programs: the code, and the memory beside the arena.
 static void printDevice(const MeshcProgram &program, std::ostream &out) {
   if (program.target != MESHC_CUDA)
@@ -117,6 +129,9 @@ void meshc::runtime::printRun(const std::string &path, std::ostream &out) {
   if (state.skipped)
     out << ", " << counted(state.skipped, "step") << " skipped";
   out << '\n';
+  for (const auto &[name, value] : state.settings)
+    out << "  setting " << meshc::escapeControls(name) << " = "
+        << describeNumber(value) << ", by '--set-setting'\n";
   if (state.best.step >= 0)
     out << "  " << BestCheckpoint::describe(state.best) << ", "
         << counted(state.best.since, "evaluation") << " since an improvement\n";
@@ -150,6 +165,7 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   printTensors(program, MESHC_METRIC, "metrics", out);
   printTensors(program, MESHC_TRAINING_METRIC, "metrics of training alone",
                out);
+  printSettings(program, out);
   printTensors(program, MESHC_CACHE, "caches of generate", out);
   printPrompts(program, out);
   out << (program.siteCount ? "collectives\n" : "no collectives\n");

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/OptionExamples.h"
 
+#include "runtime/Commands/RunSettings.h"
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -128,6 +130,14 @@ static std::vector<std::string> listMetrics(const MeshcProgram &program) {
   return found;
 }
 
+/// "lr="
+static std::vector<std::string> listSettingNames(const MeshcProgram &program) {
+  std::vector<std::string> found;
+  for (const MeshcSetting *setting : findAdjustable(program))
+    found.push_back(std::string(setting->name) + '=');
+  return found;
+}
+
 OptionValues meshc::runtime::valuesOf(const MeshcProgram &program) {
   static const std::map<std::string, std::vector<std::string>> values = {
       {"--token-type", {"u8", "u16", "i32"}},
@@ -144,6 +154,8 @@ OptionValues meshc::runtime::valuesOf(const MeshcProgram &program) {
       return listInputs(program, begun);
     if (option == "--keep-best")
       return listMetrics(program);
+    if (option == "--set-setting")
+      return listSettingNames(program);
     const bool isFile =
         option == "--tokenizer" && begun.find(':') != std::string::npos;
     auto known = values.find(option);

@@ -187,7 +187,22 @@ static void addBest(CLI::App &app, Options &options, CLI::Option *checkpoint,
       ->needs(stop);
 }
 
-static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+static void addSettings(CLI::App &app, const MeshcProgram &program,
+                        Options &options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--set-setting",
+         [&program, &options](const std::vector<std::string> &texts) {
+           options.settings = parseSettings(program, texts);
+         },
+         "Another value for a setting that 'train' gives as a number in the "
+         "model's text, such as lr=3e-4; 'info' lists them. Checkpoints record "
+         "it; lr=default returns to the program's value")
+      ->type_name("NAME=VALUE")
+      ->delimiter(',');
+}
+
+static void addTrain(CLI::App &app, const MeshcProgram &program,
+                     Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
   addCorpus(app, options, "1");
@@ -195,6 +210,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
            "Seed of the initial values, of the order of examples and of all "
            "random numbers (default: 0)");
+  addSettings(app, program, options);
   app.add_flag("--no-shuffle", options.noShuffle,
                "Take the examples in the order of the files in every epoch");
   CLI::Option *checkpoint = addCheckpoint(app, options, mayDiffer);
@@ -336,7 +352,7 @@ static Commands addCommands(CLI::App &app, const MeshcProgram &program,
       "export", "Write a checkpoint's parameters for other tools");
   CLI::App *info =
       app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
-  addTrain(*train, options, mayDiffer);
+  addTrain(*train, program, options, mayDiffer);
   addEval(*eval, program, options, mayDiffer);
   addGenerate(*generate, program, options, mayDiffer);
   addExport(*exporting, options, mayDiffer);

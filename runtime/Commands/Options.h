@@ -18,6 +18,7 @@
 #include "runtime/Checkpoint/StoredParameters.h"
 #include "runtime/Commands/Agreement.h"
 #include "runtime/Commands/BeamSearch.h"
+#include "runtime/Commands/RunSettings.h"
 #include "runtime/Commands/Sampler.h"
 #include "runtime/Data/Corpus.h"
 
@@ -46,6 +47,7 @@ struct Options {
   std::optional<uint64_t> seed;
   bool noShuffle = false;     ///< examples in the order of the files
   bool skipNonFinite = false; ///< `--on-nonfinite skip`
+  RequestedSettings settings; ///< of `train --set-setting`
   int64_t evalEvery = 0;      ///< steps; 0: only at the end
 
   std::string checkpoint; ///< to write (train) or to read (eval, export)

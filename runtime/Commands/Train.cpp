@@ -277,6 +277,24 @@ int Training::runSteps() {
   return signal;
 }
 
+/// Takes the settings of the command line, and those of earlier runs that the
+/// checkpoint records.
+void Training::takeSettings() {
+  const MeshcProgram &program = session.program();
+  std::vector<std::string> warnings;
+  state.settings =
+      combineSettings(program, state.settings, options.settings, warnings);
+  session.device().useSettings(listSettings(program, state.settings));
+  if (!session.speaks())
+    return;
+  for (const std::string &warning : warnings)
+    printError(std::string(program.name) +
+               ": warning: " + meshc::escapeControls(warning) + '\n');
+  if (!options.quiet)
+    printOut(
+        meshc::escapeControls(describeSettings(program, state.settings), "\n"));
+}
+
 ExitCode Training::run() {
   Beginning beginning = beginRun(session, options);
   if (!agreeOn(session.communicator(), session.program().name,
@@ -285,6 +303,7 @@ ExitCode Training::run() {
   adoptPlaceOfRankZero(session, beginning);
   state = beginning.state;
   takeTokens(state, options, data, evalData);
+  takeSettings();
   const bool speaks = session.speaks();
   total = plannedSteps();
   if (best)

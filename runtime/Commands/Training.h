@@ -41,6 +41,7 @@ private:
   void prepareSaves(const Beginning &beginning);
   Shuffle makeOrder() const;
   void readBatch(const Shuffle &shuffle);
+  void takeSettings();
   void beginStep(const Shuffle &shuffle);
   std::optional<bool> readMetrics();
   void endStep();

@@ -95,8 +95,9 @@ void CudaDevice::close() {
     cuda.dropEvent(gpu, settled);
   if (stagingMemory)
     cuda.releaseHost(gpu, stagingMemory);
-  if (coordMemory)
-    cuda.release(gpu, coordMemory);
+  for (char *memory : {coordMemory, settingMemory})
+    if (memory)
+      cuda.release(gpu, memory);
   if (ownArena)
     cuda.release(gpu, ownArena);
   cuda.close(gpu);
@@ -149,6 +150,10 @@ char *CudaDevice::allocateHost(int64_t bytes) {
   return static_cast<char *>(memory);
 }
 
+template <typename T> static int64_t sizeInBytes(const std::vector<T> &values) {
+  return static_cast<int64_t>(values.size() * sizeof(T));
+}
+
 /// The zeroed arena, and the run's data for kernels.
 void CudaDevice::makeArena() {
   int64_t bytes = std::max<int64_t>(rank.program->arenaBytes, 1);
@@ -157,17 +162,29 @@ void CudaDevice::makeArena() {
                       static_cast<uint64_t>(bytes)),
             "clear the arena");
   const std::vector<int64_t> &coords = rank.mesh.coords();
-  auto coordBytes = static_cast<int64_t>(coords.size() * sizeof(int64_t));
-  coordMemory = static_cast<char *>(
-      allocate(std::max<int64_t>(coordBytes, 1), "room for its coordinates"));
-  if (coordBytes) {
-    char *host = staging(coordBytes);
-    std::memcpy(host, coords.data(), static_cast<size_t>(coordBytes));
-    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, coordMemory, host,
-                        static_cast<uint64_t>(coordBytes)),
-              "copy coordinates");
+  coordMemory = static_cast<char *>(allocate(
+      std::max<int64_t>(sizeInBytes(coords), 1), "room for its coordinates"));
+  copyToGpu(coordMemory, coords.data(), sizeInBytes(coords));
+  settingMemory = static_cast<char *>(allocate(
+      std::max<int64_t>(sizeInBytes(settings), 1), "room for settings"));
+  copyToGpu(settingMemory, settings.data(), sizeInBytes(settings));
+}
+
+/// Copies the host's values to the GPU, after all runs so far.
+void CudaDevice::copyToGpu(void *to, const void *values, int64_t bytes) {
+  if (bytes) {
+    char *host = staging(bytes);
+    std::memcpy(host, values, static_cast<size_t>(bytes));
+    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, to, host,
+                        static_cast<uint64_t>(bytes)),
+              "copy data of the run");
   }
   synchronize();
+}
+
+void CudaDevice::useSettings(const std::vector<double> &values) {
+  Device::useSettings(values);
+  copyToGpu(settingMemory, settings.data(), sizeInBytes(settings));
 }
 
 std::vector<CudaDevice::Span> CudaDevice::findSpans(const MeshcProgram &program,

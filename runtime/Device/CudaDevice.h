@@ -36,6 +36,7 @@ public:
   CudaDevice(Rank &rank, const DeviceOptions &options);
   ~CudaDevice() override;
 
+  void useSettings(const std::vector<double> &values) override;
   void launch(const MeshcKernel &kernel, void *const *buffers) override;
   void multiply(const MeshcGemm &gemm, const void *a, const void *b,
                 void *c) override;
@@ -115,6 +116,7 @@ private:
   void makeArena();
   void makeSlots();
   void bring(Slot &slot);
+  void copyToGpu(void *to, const void *values, int64_t bytes);
   void copyOnGpu(void *to, const void *from, int64_t bytes);
   void order(StepFunction function, const Slot &slot);
   void call(StepFunction function);
@@ -134,9 +136,10 @@ private:
   double timeoutSeconds;
   std::string gpuName, kindOfGpu;
   std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
-  void *ownArena = nullptr;    ///< the arena, unless collectives own it
-  char *coordMemory = nullptr; ///< of the GPU: the rank's coordinates
-  char *runContext = nullptr;  ///< of the GPU: the context of the current run
+  void *ownArena = nullptr;      ///< the arena, unless collectives own it
+  char *coordMemory = nullptr;   ///< of the GPU: the rank's coordinates
+  char *settingMemory = nullptr; ///< of the GPU: MeshcContext::settings
+  char *runContext = nullptr;    ///< of the GPU: the context of the current run
   Slot slots[2];
   int nextSlot = 0;  ///< of the next run
   int firstOpen = 0; ///< of the next readMetrics

@@ -168,6 +168,7 @@ char *CudaDevice::stage(const MeshcTensor &input) {
 void CudaDevice::bring(Slot &slot) {
   MeshcContext context = ctx;
   context.coords = reinterpret_cast<const int64_t *>(coordMemory);
+  context.settings = reinterpret_cast<const float *>(settingMemory);
   context.runtime = nullptr;
   std::memcpy(slot.host + contextOffset, &context, sizeof(context));
   // Unchanged inputs are still there from the previous run.

@@ -19,6 +19,7 @@
 #include "runtime/Device/TracedHostDevice.h"
 
 #include <atomic>
+#include <cmath>
 
 using namespace meshc::runtime;
 
@@ -26,6 +27,18 @@ Device::Device(Rank &rank) : rank(rank), ctx{} {
   ctx.coords = rank.mesh.coords().data();
   ctx.runtime = &rank;
   rank.device = this;
+  std::vector<double> values;
+  for (uint32_t i = 0; i < rank.program->settingCount; ++i)
+    values.push_back(rank.program->settings[i].value);
+  Device::useSettings(values);
+}
+
+void Device::useSettings(const std::vector<double> &values) {
+  settings.clear();
+  for (double value : values)
+    for (double form : {value, 1 - value, -std::log(value)})
+      settings.push_back(static_cast<float>(form));
+  ctx.settings = settings.data();
 }
 
 Device::~Device() { rank.device = nullptr; }

@@ -100,6 +100,10 @@ public:
   /// before run().
   MeshcContext &context() { return ctx; }
 
+  /// Sets the values of the program's settings, in their order, for all later
+  /// runs. At first they are the program's.
+  virtual void useSettings(const std::vector<double> &values);
+
   // The orders of step functions (meshc_launch, meshc_gemm,
   // meshc_gemm_epilogue, meshc_collective, meshc_wait, meshc_goes_on).
 
@@ -172,6 +176,7 @@ protected:
 
   Rank &rank;
   MeshcContext ctx;
+  std::vector<float> settings; ///< MeshcContext::settings, on the host
 };
 
 /// Checks whether this machine has what the target of `program` needs; call it

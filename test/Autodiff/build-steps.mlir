@@ -22,7 +22,7 @@
 // CHECK: %[[LOSS:.*]] = nd.reduce_sum
 // CHECK: %[[G:.*]] = nd.{{.*}}nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"
 // CHECK: %[[STEP:.*]] = nd.step
-// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[STEP]], %arg1 {nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 1.000000e-01 : f64, momentum = 5.000000e-01 : f64}}
+// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[STEP]], %arg1 {adjustable = {lr = "lr", momentum = "momentum"}, nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 1.000000e-01 : f64, momentum = 5.000000e-01 : f64}}
 // CHECK: return %[[NEW]], %[[VELOCITY]], %[[LOSS]], %[[LARGEST]]
 
 // Evaluation takes no slots. What is for training only is a constant.

@@ -359,6 +359,10 @@ func.func @step() -> !n {
   %r = nd.step : () -> !n
   return %r : !n
 }
+func.func @setting_value() -> !nd.tensor<f32, []> {
+  %r = nd.setting_value "lr" = 0.1 : !nd.tensor<f32, []>
+  return %r : !nd.tensor<f32, []>
+}
 
 func.func @attention(%0: !q, %1: !k, %2: !k, %3: !mask, %4: !bias, %8: !rowLabels, %9: !memoryLabels) -> (!q, !rows) {
   %r:2 = nd.attention %0, %1, %2, %3, %4, %8, %9 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1>, predicate = #nd<predicate eq>} : (!q, !k, !k, !mask, !bias, !rowLabels, !memoryLabels) -> (!q, !rows)

@@ -99,6 +99,9 @@ public:
   /// The run's seed (i64) and the step's number (i64).
   virtual mlir::Value getSeed() = 0;
   virtual mlir::Value getStep() = 0;
+  /// The run's value (f32) of an nd.run_setting of the module, in a form; null
+  /// if there is none of that name.
+  virtual mlir::Value getSetting(mlir::StringAttr name, SettingForm form) = 0;
   /// The number (i32) of a stream of random numbers: hashStream of its name
   /// (Philox.h), as a constant or as an argument of the code.
   virtual mlir::Value getStream(mlir::StringAttr name) = 0;

@@ -213,7 +213,8 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
     type, or in f32), how many updates were made before (scalar i32), one tensor per slot, then
     one scalar f32 per setting that the attribute `computed` names. Results: the
     new parameter, the new slots. The attribute `settings` holds the constant
-    settings that differ from their defaults, as f64. `stacked` names the dims of
+    settings that the model gives, as f64. A run may have other values of those
+    in `adjustable`, which says by which nd.run_setting. `stacked` names the dims of
     loops: each of their entries is a parameter of its own.
     The op is found by name: `optimizer "adamw"` is op `nd.adamw_update`.
   }];

@@ -87,6 +87,13 @@ int64_t getBlocksOfRanks(Operation *op, StringRef dim, int64_t size) {
   return std::gcd(size, ranks);
 }
 
+std::optional<unsigned> findRunSetting(ModuleOp module, StringAttr name) {
+  for (auto [index, setting] : llvm::enumerate(module.getOps<RunSettingOp>()))
+    if (setting.getNameAttr() == name)
+      return index;
+  return std::nullopt;
+}
+
 LogicalResult SettingOp::verify() { return verifyScalar(*this); }
 
 LogicalResult ClipOp::verify() {

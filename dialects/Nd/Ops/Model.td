@@ -120,6 +120,23 @@ def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {
   }];
   let hasVerifier = 1;
 }
+def Nd_RunSettingOp : Op<Nd_Dialect, "run_setting", []> {
+  let summary = "a number of the training that a run may change: `nd.run_setting \"lr\" = 0.001`";
+  let description = [{
+    In the module's body, after the autodiff phase: a setting of the optimizer, the
+    bound of the gradients' norm ("clip") or the decay of averages ("average").
+    "*.bias.lr" is the setting of the parameters that a pattern matches. `value` is
+    that of the model's text: a run may have another one that is finite, not
+    negative, not 0 if `positive`, and below `limit`. A `fixed` value is a default
+    that no run changes. Without a value, each step computes the setting.
+    nd.setting_value reads it.
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<F64Attr>:$value, OptionalAttr<F64Attr>:$limit,
+                       UnitAttr:$positive, UnitAttr:$fixed);
+  let assemblyFormat = [{
+    $name (`=` $value^)? (`below` $limit^)? (`positive` $positive^)? (`fixed` $fixed^)? attr-dict
+  }];
+}
 def Nd_GenerateOp : Op<Nd_Dialect, "generate", []> {
   let summary = "how text is generated from the model";
   let description = [{

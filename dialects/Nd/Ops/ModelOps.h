@@ -21,6 +21,11 @@ namespace meshc::nd {
 int64_t getBlocksOfRanks(mlir::Operation *op, llvm::StringRef dim,
                          int64_t size);
 
+/// The number of the module's nd.run_setting of that name, from 0 in the order
+/// of the module; nothing if there is none.
+std::optional<unsigned> findRunSetting(mlir::ModuleOp module,
+                                       mlir::StringAttr name);
+
 } // namespace meshc::nd
 
 #endif // MESHC_DIALECTS_ND_OPS_MODELOPS_H

@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/Ops/Optimizer.h"
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include <charconv>
 #include <cmath>
 
@@ -57,12 +58,17 @@ SmallVector<StringAttr> getStackedDims(Operation *op) {
   return names ? getNames(names) : SmallVector<StringAttr>();
 }
 
+static DictionaryAttr getAdjustable(Operation *op) {
+  return op->getAttrOfType<DictionaryAttr>("adjustable");
+}
+
 DictionaryAttr getConstantSettings(Operation *op) {
   return op->getAttrOfType<DictionaryAttr>("settings");
 }
 
 UpdateParts::UpdateParts(Operation *op)
-    : op(op), settings(getConstantSettings(op)), stacked(getStackedDims(op)) {
+    : op(op), settings(getConstantSettings(op)), adjustable(getAdjustable(op)),
+      stacked(getStackedDims(op)) {
   auto optimizer = cast<OptimizerOpInterface>(op);
   known = optimizer.getKnownSettings();
   slots = optimizer.getSlots();
@@ -79,6 +85,10 @@ std::optional<double> UpdateParts::getConstant(StringRef setting) const {
   const auto *found = llvm::find_if(
       known, [&](const OptimizerSetting &s) { return s.name == setting; });
   return found->defaultValue;
+}
+
+StringAttr UpdateParts::getRunSetting(StringRef setting) const {
+  return adjustable ? adjustable.getAs<StringAttr>(setting) : StringAttr();
 }
 
 unsigned UpdateParts::getComputed(StringRef setting) const {
@@ -154,6 +164,17 @@ static LogicalResult verifySettings(Operation *op, const UpdateParts &parts) {
   for (const OptimizerSetting &setting : known)
     if (!setting.defaultValue && !given.contains(setting.name))
       return op->emitOpError("needs setting '") << setting.name << "'";
+  for (NamedAttribute setting : parts.adjustable ? parts.adjustable.getValue()
+                                                 : ArrayRef<NamedAttribute>()) {
+    StringRef name = setting.getName();
+    if (!isa<StringAttr>(setting.getValue()) || !parts.settings ||
+        !parts.settings.contains(name) ||
+        find(name)->kind != OptimizerSetting::Kind::Number)
+      return op->emitOpError("expects each adjustable setting to be a number "
+                             "of 'settings' and to name an nd.run_setting, "
+                             "got '")
+             << name << "' = " << setting.getValue();
+  }
   return success();
 }
 
@@ -284,8 +305,11 @@ Value UpdateBuilder::getGradient() {
 }
 
 UpdateScalar UpdateBuilder::get(StringRef setting) {
-  if (std::optional<double> number = getConstant(setting))
+  if (std::optional<double> number = getConstant(setting)) {
+    if (StringAttr name = getRunSetting(setting))
+      return build.make<SettingValueOp>(name, *number);
     return *number;
+  }
   return op->getOperand(getComputed(setting));
 }
 
@@ -329,6 +353,31 @@ UpdateScalar UpdateBuilder::rsqrt(const UpdateScalar &a) {
   return build.make<RsqrtOp>(a.value);
 }
 
+/// The value in another form, if a run may change it; otherwise null.
+static Value getForm(ValueBuilder &build, Value value, SettingForm form) {
+  auto setting = value.getDefiningOp<SettingValueOp>();
+  if (!setting || setting.getForm() != SettingForm::Value)
+    return {};
+  return build.make<SettingValueOp>(setting.getName(),
+                                    setting.getValue().convertToDouble(), form);
+}
+
+UpdateScalar UpdateBuilder::complement(const UpdateScalar &a) {
+  if (a.number)
+    return 1 - *a.number;
+  if (Value value = getForm(build, a.value, SettingForm::Complement))
+    return value;
+  return sub(1.0, a);
+}
+
+UpdateScalar UpdateBuilder::negativeLog(const UpdateScalar &a) {
+  if (a.number)
+    return -std::log(*a.number);
+  if (Value value = getForm(build, a.value, SettingForm::NegativeLog))
+    return value;
+  return build.make<NegOp>(build.make<LogOp>(a.value));
+}
+
 Value UpdateBuilder::scale(Value a, const UpdateScalar &factor) {
   return factor.is(1) ? a : mul(a, materialize(factor));
 }
@@ -339,7 +388,7 @@ Value UpdateBuilder::addScaled(Value a, Value b, const UpdateScalar &factor) {
 
 Value UpdateBuilder::average(Value average, Value value,
                              const UpdateScalar &beta) {
-  return addScaled(scale(value, sub(1.0, beta)), average, beta);
+  return addScaled(scale(value, complement(beta)), average, beta);
 }
 
 Value UpdateBuilder::decay(Value p, const UpdateScalar &rate) {
@@ -362,11 +411,7 @@ Value UpdateBuilder::wherePositive(Value condition, Value a, Value b) {
 UpdateScalar UpdateBuilder::getCorrection(const UpdateScalar &beta) {
   if (beta.is(0))
     return 1.0;
-  UpdateScalar slope =
-      beta.number
-          ? UpdateScalar(-std::log(*beta.number))
-          : UpdateScalar(build.make<NegOp>(build.make<LogOp>(beta.value)));
-  Value z = materialize(mul(getStep(), slope));
+  Value z = materialize(mul(getStep(), negativeLog(beta)));
   Value half = build.make<TanhOp>(scale(z, 0.5));
   Value power = build.make<ExpOp>(build.make<NegOp>(z));
   return mul(half, add(power, build.scalar(f32, 1.0)));

@@ -63,8 +63,10 @@ public:
   explicit UpdateParts(mlir::Operation *op);
 
   /// The value of a constant setting, given or the default; nothing if the
-  /// setting is computed.
+  /// setting is computed. A run may have another value of an adjustable one.
   std::optional<double> getConstant(llvm::StringRef setting) const;
+  /// The nd.run_setting of a setting; null if it is not adjustable.
+  mlir::StringAttr getRunSetting(llvm::StringRef setting) const;
   /// Whether the last slot is the parameter's master.
   bool hasMaster() const { return !slots.empty() && slots.back().isMaster; }
   /// The slots without the master.
@@ -88,7 +90,7 @@ public:
 
   mlir::Operation *op;
   OptimizerSlots slots;
-  mlir::DictionaryAttr settings; ///< may be null
+  mlir::DictionaryAttr settings, adjustable; ///< may be null
   llvm::SmallVector<mlir::StringAttr> computed, stacked;
 
 private:
@@ -119,6 +121,9 @@ public:
   UpdateScalar div(const UpdateScalar &a, const UpdateScalar &b);
   UpdateScalar sub(const UpdateScalar &a, const UpdateScalar &b);
   UpdateScalar rsqrt(const UpdateScalar &a);
+  /// 1 - a and -ln a, of a setting with all digits of f32.
+  UpdateScalar complement(const UpdateScalar &a);
+  UpdateScalar negativeLog(const UpdateScalar &a);
   /// factor·a.
   mlir::Value scale(mlir::Value a, const UpdateScalar &factor);
   /// a + factor·b.

@@ -19,7 +19,8 @@ class Nd_UpdateOp<string optimizer, string text>
       Nd_TensorType:$step, Variadic<Nd_TensorType>:$others,
       OptionalAttr<DictionaryAttr>:$settings,
       OptionalAttr<TypedArrayAttrBase<StrAttr, "names of settings">>:$computed,
-      OptionalAttr<Nd_DimNames>:$stacked);
+      OptionalAttr<Nd_DimNames>:$stacked,
+      OptionalAttr<DictionaryAttr>:$adjustable);
   let results = (outs Nd_TensorType:$result,
       Variadic<Nd_TensorType>:$new_slots);
   let hasVerifier = 1;

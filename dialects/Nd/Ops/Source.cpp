@@ -440,4 +440,67 @@ bool StepOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
 OperandDim StepOp::getOperandDim(unsigned, StringRef) { return {}; }
 
+//===----------------------------------------------------------------------===//
+// SettingValueOp
+//===----------------------------------------------------------------------===//
+
+void SettingValueOp::build(OpBuilder &builder, OperationState &state,
+                           StringRef name, double value, SettingForm form) {
+  build(builder, state, TensorType::get(builder.getF32Type(), {}), name,
+        APFloat(value), form);
+}
+
+LogicalResult SettingValueOp::verify() {
+  TensorType wanted = TensorType::get(Float32Type::get(getContext()), {});
+  if (getType() != wanted)
+    return emitOpError("the result must be ")
+           << wanted << ", got " << getType();
+  return success();
+}
+
+SmallVector<HostTensor>
+SettingValueOp::evaluate(ArrayRef<const HostTensor *>,
+                         const EvaluationContext &context) {
+  HostTensor result = context.makeTensor(getType());
+  result.data[0] = context.round(computeForm(), getType().getElementType());
+  return {std::move(result)};
+}
+
+double SettingValueOp::computeForm() {
+  double value = getValue().convertToDouble();
+  switch (getForm()) {
+  case SettingForm::Value:
+    return value;
+  case SettingForm::Complement:
+    return 1 - value;
+  case SettingForm::NegativeLog:
+    return -std::log(value);
+  }
+  llvm_unreachable("all forms are above");
+}
+
+LogicalResult SettingValueOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                            SmallVectorImpl<Value> &) {
+  return success();
+}
+
+PartitionRule SettingValueOp::getPartitionRule() {
+  return getRuleByNames(*this);
+}
+
+OpCost SettingValueOp::getCost() { return getElementwiseCost(*this, 0); }
+
+Value SettingValueOp::emitElement(ElementEmitter &emitter,
+                                  const ElementIndex &) {
+  if (Value value = emitter.getSetting(getNameAttr(), getForm()))
+    return value;
+  return emitter.constant(getType().getElementType(), computeForm());
+}
+
+bool SettingValueOp::supportsLanes(StringRef, int64_t, MeshAttr) {
+  return true;
+}
+
+OperandDim SettingValueOp::getOperandDim(unsigned, StringRef) { return {}; }
+
 } // namespace meshc::nd

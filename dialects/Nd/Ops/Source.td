@@ -56,5 +56,24 @@ def Nd_StepOp : Nd_Op<"step", [Nd_ElementOp]> {
   let results = (outs Nd_TensorType:$result);
   let hasVerifier = 1;
 }
+def Nd_SettingValueOp : Nd_Op<"setting_value", [Nd_ElementOp]> {
+  let summary = "scalar f32: the run's value v of an nd.run_setting, or 1 - v, or -ln v";
+  let description = [{
+    The forms are computed in f64 and rounded once: 1 - 0.999f differs from 0.001
+    by 1e-5 of its value. The reference semantics take `value`, the value in the
+    model's text.
+  }];
+  let arguments = (ins StrAttr:$name, F64Attr:$value,
+                       DefaultValuedAttr<Nd_SettingFormAttr, "SettingForm::Value">:$form);
+  let results = (outs Nd_TensorType:$result);
+  let extraClassDeclaration = [{
+    /// `value` in the form.
+    double computeForm();
+  }];
+  let assemblyFormat = "$name `=` $value (`as` $form^)? attr-dict `:` qualified(type($result))";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "double":$value,
+                                 CArg<"::meshc::nd::SettingForm", "::meshc::nd::SettingForm::Value">:$form)>];
+  let hasVerifier = 1;
+}
 
 #endif // MESHC_DIALECTS_ND_OPS_SOURCE_TD

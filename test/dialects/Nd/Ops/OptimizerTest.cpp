@@ -61,17 +61,35 @@ protected:
       } else {
         constant.push_back({name, value});
       }
+    // With numbers that a run may change, the update is the same.
+    bool isAdjustable = false;
     auto body = [&](ValueBuilder &, ValueRange x) {
       auto op = Op::create(
           builder, builder.getUnknownLoc(), results[0],
           ArrayRef(results).drop_front(), x[0], x[1], x[2], x.drop_front(3),
           makeSettings(constant),
           names.empty() ? ArrayAttr() : builder.getStrArrayAttr(names),
-          stacked.empty() ? ArrayAttr() : builder.getStrArrayAttr(stacked));
+          stacked.empty() ? ArrayAttr() : builder.getStrArrayAttr(stacked),
+          isAdjustable ? nameNumbers<Op>(constant) : DictionaryAttr());
       return SmallVector<Value>(op->getResults());
     };
     checkDecomposition(types, body, arguments);
+    isAdjustable = true;
+    checkDecomposition(types, body, arguments);
     return evaluate(makeFunction(types, body), arguments, getEvaluation(true));
+  }
+
+  /// For each of the settings that is a number, the name of an nd.run_setting.
+  template <typename Op> DictionaryAttr nameNumbers(const Settings &settings) {
+    SmallVector<NamedAttribute> names;
+    for (const OptimizerSetting &known : Op::getKnownSettings())
+      if (known.kind == OptimizerSetting::Kind::Number &&
+          llvm::any_of(settings, [&](const auto &setting) {
+            return setting.first == known.name;
+          }))
+        names.push_back(builder.getNamedAttr(
+            known.name, builder.getStringAttr(known.name)));
+    return builder.getDictionaryAttr(names);
   }
 
   /// The same for a parameter of one entry.
@@ -253,7 +271,7 @@ TEST_F(OptimizerTest, ShortFloatsAreUpdatedInF32) {
           auto op = AdamwUpdateOp::create(
               builder, builder.getUnknownLoc(), t, TypeRange{slot, slot, slot},
               x[0], x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
-              ArrayAttr(), ArrayAttr());
+              ArrayAttr(), ArrayAttr(), DictionaryAttr());
           return SmallVector<Value>(op->getResults());
         },
         {{}, {}, {5}, {}, {1, 2, 3, 4}, {}}, 1e-2);
@@ -276,7 +294,7 @@ TEST_F(OptimizerTest, MastersAreNoMoments) {
         auto op = AdafactorUpdateOp::create(
             builder, builder.getUnknownLoc(), t, TypeRange{slot, slot}, x[0],
             x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
-            ArrayAttr(), ArrayAttr());
+            ArrayAttr(), ArrayAttr(), DictionaryAttr());
         return SmallVector<Value>(op->getResults());
       },
       {{}, {}, {5}, {1, 2, 3, 4}, {}}, 1e-2);
@@ -304,9 +322,10 @@ TEST_F(OptimizerTest, HasNoGradient) {
   TensorType t = tensor(f32(), {{"n", 1}});
   std::string error = collect([&] {
     makeFunction({t, t, tensor(i32())}, [&](ValueBuilder &, ValueRange x) {
-      auto op = SgdUpdateOp::create(
-          builder, builder.getUnknownLoc(), t, TypeRange(), x[0], x[1], x[2],
-          ValueRange(), makeSettings({{"lr", 0.1}}), ArrayAttr(), ArrayAttr());
+      auto op = SgdUpdateOp::create(builder, builder.getUnknownLoc(), t,
+                                    TypeRange(), x[0], x[1], x[2], ValueRange(),
+                                    makeSettings({{"lr", 0.1}}), ArrayAttr(),
+                                    ArrayAttr(), DictionaryAttr());
       SmallVector<Value> grads(3);
       EXPECT_TRUE(failed(op.buildGradient(builder, {x[1]}, grads)));
       return SmallVector<Value>{op.getResult()};

@@ -431,6 +431,34 @@ func.func @f(%w: !w, %s: !s, %n: !n) {
 // -----
 
 !w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{expects each adjustable setting to be a number of 'settings' and to name an nd.run_setting, got 'nesterov' = "nesterov"}}
+  %b:2 = nd.momentum_update %w, %w, %n, %w {settings = {lr = 0.1, nesterov = 1.0}, adjustable = {nesterov = "nesterov"}} : (!w, !w, !n, !w) -> (!w, !w)
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{got 'momentum' = "momentum"}}
+  %b:2 = nd.momentum_update %w, %w, %n, %w {settings = {lr = 0.1}, adjustable = {momentum = "momentum"}} : (!w, !w, !n, !w) -> (!w, !w)
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{the result must be '!nd.tensor<f32, []>', got '!nd.tensor<f32, [x = 2]>'}}
+  %a = nd.setting_value "lr" = 0.1 : !nd.tensor<f32, [x = 2]>
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %s: !s, %n: !n) {
