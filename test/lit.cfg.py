@@ -15,4 +15,6 @@ build = os.path.abspath(lit_config.params.get("build", os.path.join(config.test_
 llvm = lit_config.params.get("llvm", "/usr/lib/llvm-22/bin")
 config.test_exec_root = os.path.join(build, "test", "lit")
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
+if "MESHC_RANDOM_SEED" in os.environ:  # of tests that are samples
+    config.environment["MESHC_RANDOM_SEED"] = os.environ["MESHC_RANDOM_SEED"]
 config.substitutions.append(("%{build}", build))

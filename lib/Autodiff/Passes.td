@@ -100,6 +100,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     of updates has it as state, `@updates`, behind the slots. With `precision f16`, the scale of the loss and the number of good steps
     follow, and a result with the role "skipped" (`LossScale`).
 
+    The module then has an `nd.run_setting` for each number of the training. Updates name
+    those that a run may change in `adjustable`, and compute with `nd.setting_value`.
+
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in evaluation every element of its result is that value.
 
@@ -123,6 +126,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     !i = !nd.tensor<i32, []>
     !x = !nd.tensor<f32, [batch = 4]>
     module attributes {nd.model = "line"} {
+      // What a run may change, and what it may not.
+      nd.run_setting "lr" = 0.1
+      nd.run_setting "weight_decay" = 0.0 fixed
       func.func @initialize()
           -> (!s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"}) {
         %one = nd.constant 1.0 : f32 -> !s
@@ -142,7 +148,7 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
         %each = nd.mul %dy, %x : (!x, !x) -> !x
         %dw = nd.reduce_sum %each {dims = ["batch"], nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!x) -> !s
         %step = nd.step : () -> !nd.tensor<i32, []>
-        %new = nd.sgd_update %w, %dw, %step {nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 0.1}}
+        %new = nd.sgd_update %w, %dw, %step {adjustable = {lr = "lr"}, nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 0.1}}
             : (!s, !s, !nd.tensor<i32, []>) -> !s
         return %new, %loss : !s, !s
       }

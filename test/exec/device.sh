@@ -59,6 +59,17 @@ test/exec/models/deep text 4 1e-4 d=4 batch:d,parameter.hidden:d,optimizer.hidde
 test/exec/models/deep text 4 1e-4 d=2,t=2 batch:d,hidden:t,parameter.model:d
 PROGRAMS
 
+# Settings of the run are in the GPU's memory.
+ranks=2 data=$images
+"$meshc" "$root/test/exec/models/mlp.mesh" --mesh d=2 --layout batch:d -o host
+"$meshc" "$root/test/exec/models/mlp.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
+losses host --set-setting lr=0.01 >host.txt
+on_fakes FAKE_CUDA_GPUS=2 losses device --set-setting lr=0.01 >device.txt
+compare 1e-4 || fail "another learning rate"
+losses host >device.txt
+compare 1e-4 >usual.txt && fail "the learning rate changes nothing"
+echo "ok another learning rate"
+
 # If cublasLt refuses all plain products, the plugin's kernels compute them, in
 # graphs too.
 ranks=2 data=$images

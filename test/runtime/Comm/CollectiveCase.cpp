@@ -130,8 +130,10 @@ int senderOf(const CollectiveCase &c, const Group &group, int receiver) {
   return -1;
 }
 
-double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
-                     int64_t e) {
+/// Element `e` of item `i`. `sender`: the member that sends to this rank in a
+/// PERMUTE.
+double expectedValue(const CollectiveCase &c, const Group &group, int sender,
+                     size_t i, int64_t e) {
   const CollectiveCase::Item &item = c.items[i];
   int64_t size = group.size(), me = group.index;
   switch (c.kind) {
@@ -145,7 +147,7 @@ double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
     return sentValue(c, group.ranks[p], i, outer * item.inner + e % item.inner);
   }
   case MESHC_PERMUTE:
-    return sentValue(c, group.ranks[senderOf(c, group, group.index)], i, e);
+    return sentValue(c, group.ranks[sender], i, e);
   case MESHC_ALL_TO_ALL: {
     int64_t p = e / item.recvInner % size, outer = e / item.recvInner / size;
     int64_t k = outer * item.recvInner + e % item.recvInner;
@@ -289,14 +291,14 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
     collective.permutation = &permutation;
   runner(collective, group, buffers);
 
-  const bool isReceiver =
-      kind != MESHC_PERMUTE || senderOf(*this, group, group.index) >= 0;
+  const int sender =
+      kind == MESHC_PERMUTE ? senderOf(*this, group, group.index) : 0;
   for (size_t i = 0; i < items.size(); ++i) {
     int64_t block = items[i].outer * items[i].inner;
-    int64_t count = receivesBlocks ? block * size : isReceiver ? block : 0;
+    int64_t count = receivesBlocks ? block * size : sender >= 0 ? block : 0;
     for (int64_t e = 0; e < count; ++e) {
       double got = valueAt(type, received[i].memory.data(), e);
-      double wanted = expectedValue(*this, group, i, e);
+      double wanted = expectedValue(*this, group, sender, i, e);
       if (got != wanted && !(std::isnan(got) && std::isnan(wanted)))
         return text() + ": rank " + std::to_string(mesh.rank()) + " item " +
                std::to_string(i) + " element " + std::to_string(e) + " is " +

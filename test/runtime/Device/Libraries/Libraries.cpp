@@ -50,6 +50,8 @@ void runKernel(CUkern_st &kernel, const std::vector<void *> &parameters,
   context.arena = static_cast<char *>(resolveDevice(context.arena, 0, gpu));
   context.coords =
       static_cast<const int64_t *>(resolveDevice(context.coords, 0, gpu));
+  context.settings =
+      static_cast<const float *>(resolveDevice(context.settings, 0, gpu));
   std::vector<void *> buffers;
   for (uint32_t i = 0; i < kernel.kernel->bufferCount; ++i)
     buffers.push_back(resolveDevice(parameters[i + 1], 0, gpu));
