@@ -195,21 +195,25 @@ meshc::runtime::noRoomForStacks(const std::string &threads) {
 /// "the 4 ranks of this host need 8 bytes each and rank 0 another 2 bytes"
 static std::string describeNeed(const MemoryNeed &need, int64_t ranks,
                                 const char *where) {
+  std::string text;
   if (ranks == 1)
-    return "a rank needs " +
+    text = "a rank needs " +
            describeBytes(need.bytesPerRank + need.bytesOfRankZero);
-  std::string text = "the " + std::to_string(ranks) + " ranks of this " +
-                     where + " need " + describeBytes(need.bytesPerRank) +
-                     " each";
-  if (need.bytesOfRankZero)
+  else
+    text = "the " + std::to_string(ranks) + " ranks of this " + where +
+           " need " + describeBytes(need.bytesPerRank) + " each";
+  if (ranks != 1 && need.bytesOfRankZero)
     text += " and rank 0 another " + describeBytes(need.bytesOfRankZero);
+  if (need.bytesOfLibraries)
+    text += ", libraries another " + describeBytes(need.bytesOfLibraries);
   return text;
 }
 
 static void check(const MemoryNeed &need, int64_t ranks, const char *where,
                   const AvailableMemory &available) {
   // Without overflow: the product may exceed 2^63.
-  const int64_t forAll = available.bytes - need.bytesOfRankZero;
+  const int64_t forAll =
+      available.bytes - need.bytesOfRankZero - need.bytesOfLibraries;
   if (forAll >= 0 &&
       (need.bytesPerRank == 0 || ranks <= forAll / need.bytesPerRank))
     return;
@@ -226,5 +230,7 @@ static void check(const MemoryNeed &need, int64_t ranks, const char *where,
 void meshc::runtime::checkMemory(const MemoryNeed &need,
                                  const MemoryFiles &files) {
   check(need, need.ranksHere, "process", availableToProcess(files));
-  check(need, need.ranksOnHost, "host", availableOnHost(files));
+  MemoryNeed ofHost = need;
+  ofHost.bytesOfLibraries = 0;
+  check(ofHost, need.ranksOnHost, "host", availableOnHost(files));
 }

@@ -56,6 +56,9 @@ struct MemoryNeed {
   int64_t bytesOfRankZero = 0;
   /// Further ways to need less, each as in "leave out '--log'".
   std::vector<std::string> savings{};
+  /// Address space of this process beside that of its ranks: of libraries that
+  /// take it when they are first used. It is not memory, until it is written.
+  int64_t bytesOfLibraries = 0;
 };
 
 /// Throws Failure(Internal) if there is too little; the message has all

@@ -211,6 +211,10 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
     need.bytesOfRankZero = stateCopyBytes(program);
     need.savings.push_back("give '--save sync'");
   }
+  // oneDNN generates code at its first product. Where it finds no room, it
+  // throws an exception through the C library, which ends the process.
+  if (program.target == MESHC_HOST)
+    need.bytesOfLibraries = int64_t(32) << 20;
   return need;
 }
 

@@ -95,9 +95,8 @@ void CudaDevice::close() {
     cuda.dropEvent(gpu, settled);
   if (stagingMemory)
     cuda.releaseHost(gpu, stagingMemory);
-  for (char *memory : {coordMemory, settingMemory})
-    if (memory)
-      cuda.release(gpu, memory);
+  if (coordMemory)
+    cuda.release(gpu, coordMemory);
   if (ownArena)
     cuda.release(gpu, ownArena);
   cuda.close(gpu);
@@ -162,11 +161,12 @@ void CudaDevice::makeArena() {
                       static_cast<uint64_t>(bytes)),
             "clear the arena");
   const std::vector<int64_t> &coords = rank.mesh.coords();
-  coordMemory = static_cast<char *>(allocate(
-      std::max<int64_t>(sizeInBytes(coords), 1), "room for its coordinates"));
-  copyToGpu(coordMemory, coords.data(), sizeInBytes(coords));
-  settingMemory = static_cast<char *>(allocate(
-      std::max<int64_t>(sizeInBytes(settings), 1), "room for settings"));
+  const int64_t coordBytes = sizeInBytes(coords);
+  coordMemory = static_cast<char *>(
+      allocate(std::max<int64_t>(coordBytes + sizeInBytes(settings), 1),
+               "room for its coordinates and settings"));
+  settingMemory = coordMemory + coordBytes;
+  copyToGpu(coordMemory, coords.data(), coordBytes);
   copyToGpu(settingMemory, settings.data(), sizeInBytes(settings));
 }
 

@@ -136,10 +136,10 @@ private:
   double timeoutSeconds;
   std::string gpuName, kindOfGpu;
   std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
-  void *ownArena = nullptr;      ///< the arena, unless collectives own it
-  char *coordMemory = nullptr;   ///< of the GPU: the rank's coordinates
-  char *settingMemory = nullptr; ///< of the GPU: MeshcContext::settings
-  char *runContext = nullptr;    ///< of the GPU: the context of the current run
+  void *ownArena = nullptr; ///< the arena, unless collectives own it
+  /// Of the GPU: the rank's coordinates, and MeshcContext::settings.
+  char *coordMemory = nullptr, *settingMemory = nullptr;
+  char *runContext = nullptr; ///< of the GPU: the context of the current run
   Slot slots[2];
   int nextSlot = 0;  ///< of the next run
   int firstOpen = 0; ///< of the next readMetrics

@@ -127,6 +127,8 @@ TEST_F(AvailableMemoryTest, ranksOfTheHostAreSummed) {
                   "batch, leave out the copy, or raise the limit");
   }
   EXPECT_THROW(checkMemory({0, 1, 1, 1000001}, files), Failure);
+  // Address space of libraries is no memory of the host.
+  checkMemory({0, 1, 1, 0, {}, 1000001}, files);
   // More than 2^63 bytes in all.
   EXPECT_THROW(checkMemory({int64_t(1) << 60, 1, 64}, files), Failure);
 }
