@@ -38,21 +38,23 @@ template <class T, Compare how, bool flushes> uint32_t setMask(T a, T b) {
 }
 
 template <class T, Compare how, bool flushes>
-void addOne(Opcodes &all, const std::string &name, const std::string &type) {
-  std::string suffix = std::string(flushes ? ".ftz." : ".") + type;
-  all["setp." + name + suffix] = makeOpcode<&set<T, how, flushes>>();
-  all["setp." + name + ".and" + suffix] =
-      makeOpcode<&setCombined<T, how, Combine::And, flushes>>();
-  all["setp." + name + ".or" + suffix] =
-      makeOpcode<&setCombined<T, how, Combine::Or, flushes>>();
-  all["setp." + name + ".xor" + suffix] =
-      makeOpcode<&setCombined<T, how, Combine::Xor, flushes>>();
-  std::string wanted = std::string(flushes ? ".ftz" : "") + ".u32.";
-  all["set." + name + wanted + type] = makeOpcode<&setMask<T, how, flushes>>();
+void addOne(Opcodes &all, const char *name, const char *type) {
+  const char *suffix = flushes ? ".ftz." : ".";
+  auto addCombined = [&](const char *with, Opcode opcode) {
+    addOpcode(all, {"setp.", name, with, suffix, type}, opcode);
+  };
+  addCombined("", makeOpcode<&set<T, how, flushes>>());
+  addCombined(".and",
+              makeOpcode<&setCombined<T, how, Combine::And, flushes>>());
+  addCombined(".or", makeOpcode<&setCombined<T, how, Combine::Or, flushes>>());
+  addCombined(".xor",
+              makeOpcode<&setCombined<T, how, Combine::Xor, flushes>>());
+  addOpcode(all, {"set.", name, flushes ? ".ftz" : "", ".u32.", type},
+            makeOpcode<&setMask<T, how, flushes>>());
 }
 
 template <class T, bool flushes = false>
-void addOrdered(Opcodes &all, const std::string &type) {
+void addOrdered(Opcodes &all, const char *type) {
   addOne<T, Compare::Eq, flushes>(all, "eq", type);
   addOne<T, Compare::Ne, flushes>(all, "ne", type);
   addOne<T, Compare::Lt, flushes>(all, "lt", type);
@@ -62,7 +64,7 @@ void addOrdered(Opcodes &all, const std::string &type) {
 }
 
 template <class T, bool flushes = false>
-void addFloat(Opcodes &all, const std::string &type) {
+void addFloat(Opcodes &all, const char *type) {
   addOrdered<T, flushes>(all, type);
   addOne<T, Compare::Equ, flushes>(all, "equ", type);
   addOne<T, Compare::Neu, flushes>(all, "neu", type);
@@ -75,7 +77,7 @@ void addFloat(Opcodes &all, const std::string &type) {
 }
 
 /// `.lo`, `.ls`, `.hi` and `.hs` are the names for unsigned numbers.
-template <class T> void addUnsigned(Opcodes &all, const std::string &type) {
+template <class T> void addUnsigned(Opcodes &all, const char *type) {
   addOrdered<T>(all, type);
   addOne<T, Compare::Lt, false>(all, "lo", type);
   addOne<T, Compare::Le, false>(all, "ls", type);
@@ -83,7 +85,7 @@ template <class T> void addUnsigned(Opcodes &all, const std::string &type) {
   addOne<T, Compare::Ge, false>(all, "hs", type);
 }
 
-template <class T> void addBits(Opcodes &all, const std::string &type) {
+template <class T> void addBits(Opcodes &all, const char *type) {
   addOne<T, Compare::Eq, false>(all, "eq", type);
   addOne<T, Compare::Ne, false>(all, "ne", type);
 }

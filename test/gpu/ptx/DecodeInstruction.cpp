@@ -357,12 +357,12 @@ bool Decoder::decodeTable() {
   if (found == getOpcodes().end())
     return false;
   const Opcode &opcode = found->second;
-  expectOperands(opcode.widths.size());
+  expectOperands(opcode.count);
   if (!now->operands[0].second.empty())
     fail("has a second result, which is not interpreted");
   Op op;
   op.run = opcode.run;
-  for (size_t i = 1; i < opcode.widths.size(); ++i)
+  for (size_t i = 1; i < opcode.count; ++i)
     op.s[i - 1] =
         readSlot(now->operands[i], opcode.widths[i], opcode.takesWider);
   op.d = writeSlot(now->operands[0], opcode.widths[0], opcode.takesWider);

@@ -85,19 +85,14 @@ template <class To, class From, Round mode> To toFloat(From a) {
   }
 }
 
-template <auto function> void add(Opcodes &all, const std::string &name) {
-  Opcode opcode = makeOpcode<function>();
-  opcode.takesWider = true;
-  all[name] = opcode;
-}
-
 template <class To, class From>
-void addIntegers(Opcodes &all, const std::string &to, const std::string &from) {
-  add<&wrap<To, From>>(all, "cvt." + to + "." + from);
-  add<&clamp<To, From>>(all, "cvt.sat." + to + "." + from);
+void addIntegers(Opcodes &all, const char *to, const char *from) {
+  addOpcode(all, {"cvt.", to, ".", from}, makeConversion<&wrap<To, From>>());
+  addOpcode(all, {"cvt.sat.", to, ".", from},
+            makeConversion<&clamp<To, From>>());
 }
 
-template <class To> void addIntegersTo(Opcodes &all, const std::string &to) {
+template <class To> void addIntegersTo(Opcodes &all, const char *to) {
   addIntegers<To, int8_t>(all, to, "s8");
   addIntegers<To, uint8_t>(all, to, "u8");
   addIntegers<To, int16_t>(all, to, "s16");
@@ -109,30 +104,27 @@ template <class To> void addIntegersTo(Opcodes &all, const std::string &to) {
 }
 
 template <class Integer, class Float, Round mode>
-void addMode(Opcodes &all, const std::string &rounding,
-             const std::string &integer, const std::string &type) {
-  std::string toInt = "cvt" + rounding + "i";
-  add<&toInteger<Integer, Float, mode, false>>(all, toInt + "." + integer +
-                                                        "." + type);
-  all[toInt + ".sat." + integer + "." + type] =
-      all[toInt + "." + integer + "." + type];
+void addMode(Opcodes &all, const char *rounding, const char *integer,
+             const char *type) {
+  Opcode opcode = makeConversion<&toInteger<Integer, Float, mode, false>>();
+  addOpcode(all, {"cvt", rounding, "i.", integer, ".", type}, opcode);
+  addOpcode(all, {"cvt", rounding, "i.sat.", integer, ".", type}, opcode);
   if constexpr (std::is_same_v<Float, float>)
-    add<&toInteger<Integer, Float, mode, true>>(all, toInt + ".ftz." + integer +
-                                                         "." + type);
-  add<&toFloat<Float, Integer, mode>>(all, "cvt" + rounding + "." + type + "." +
-                                               integer);
+    addOpcode(all, {"cvt", rounding, "i.ftz.", integer, ".", type},
+              makeConversion<&toInteger<Integer, Float, mode, true>>());
+  addOpcode(all, {"cvt", rounding, ".", type, ".", integer},
+            makeConversion<&toFloat<Float, Integer, mode>>());
 }
 
 template <class Integer, class Float>
-void addFloats(Opcodes &all, const std::string &integer,
-               const std::string &type) {
+void addFloats(Opcodes &all, const char *integer, const char *type) {
   addMode<Integer, Float, Round::Nearest>(all, ".rn", integer, type);
   addMode<Integer, Float, Round::Zero>(all, ".rz", integer, type);
   addMode<Integer, Float, Round::Down>(all, ".rm", integer, type);
   addMode<Integer, Float, Round::Up>(all, ".rp", integer, type);
 }
 
-template <class T> void addInteger(Opcodes &all, const std::string &type) {
+template <class T> void addInteger(Opcodes &all, const char *type) {
   addIntegersTo<T>(all, type);
   addFloats<T, float>(all, type, "f32");
   addFloats<T, double>(all, type, "f64");

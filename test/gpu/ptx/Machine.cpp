@@ -25,6 +25,14 @@ static Opcodes makeOpcodes() {
   return all;
 }
 
+void addOpcode(Opcodes &opcodes, std::initializer_list<const char *> name,
+               Opcode opcode) {
+  std::string full;
+  for (const char *part : name)
+    full += part;
+  opcodes[full] = opcode;
+}
+
 const Opcodes &getOpcodes() {
   static const Opcodes all = makeOpcodes();
   return all;

@@ -141,7 +141,8 @@ template <class T> inline void put(uint64_t &slot, T value) {
     MESHC_PTX_GO(next, frame, thread);                                         \
   } while (false)
 
-/// The bits of the registers that an opcode takes: result first; 0 ends it.
+/// The bits of the registers that an opcode takes, result first; 0: it has no
+/// result.
 using Widths = std::vector<unsigned>;
 
 template <class T> constexpr unsigned widthOf() {
@@ -161,7 +162,7 @@ struct Call<function, R (*)(A...)> {
   static void apply(const Op *op, uint64_t *frame, std::index_sequence<I...>) {
     put<R>(frame[op->d], function(get<A>(frame[op->s[I]])...));
   }
-  static Widths widths() { return {widthOf<R>(), widthOf<A>()...}; }
+  static constexpr unsigned widths[] = {widthOf<R>(), widthOf<A>()...};
 };
 
 /// The same for functions that fail, or use the thread's carry flag.
@@ -176,22 +177,36 @@ struct Call<function, R (*)(const Op *, Thread &, A...)> {
                     std::index_sequence<I...>) {
     put<R>(frame[op->d], function(op, thread, get<A>(frame[op->s[I]])...));
   }
-  static Widths widths() { return {widthOf<R>(), widthOf<A>()...}; }
+  static constexpr unsigned widths[] = {widthOf<R>(), widthOf<A>()...};
 };
 
 /// What an opcode with all its modifiers is.
 struct Opcode {
   Handler run = nullptr;
-  Widths widths; ///< result, then operands
+  const unsigned *widths = nullptr; ///< of result and operands
+  unsigned count = 0;               ///< of widths
   /// cvt, whose registers may be wider than its types.
   bool takesWider = false;
 };
 
 using Opcodes = std::unordered_map<std::string, Opcode>;
 
-template <auto function> Opcode makeOpcode() {
-  return {&Call<function>::run, Call<function>::widths(), false};
+template <auto function> constexpr Opcode makeOpcode() {
+  using Called = Call<function>;
+  return {&Called::run, Called::widths,
+          unsigned(sizeof(Called::widths) / sizeof(unsigned)), false};
 }
+/// The same for a cvt.
+template <auto function> constexpr Opcode makeConversion() {
+  Opcode opcode = makeOpcode<function>();
+  opcode.takesWider = true;
+  return opcode;
+}
+
+/// Adds an opcode whose name is that of these parts. Many templates call it:
+/// what it does is not to be compiled for each.
+void addOpcode(Opcodes &opcodes, std::initializer_list<const char *> name,
+               Opcode opcode);
 
 /// All opcodes that work on registers alone.
 const Opcodes &getOpcodes();

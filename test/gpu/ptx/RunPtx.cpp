@@ -71,7 +71,7 @@ static std::string nameRegister(unsigned bits, size_t number) {
 }
 
 uint64_t compute(const std::string &opcode, std::vector<uint64_t> operands) {
-  const Widths &widths = getOpcodes().at(opcode).widths;
+  const unsigned *widths = getOpcodes().at(opcode).widths;
   std::string body;
   for (size_t i = 0; i < operands.size(); ++i) {
     unsigned bits = widths[i + 1];
