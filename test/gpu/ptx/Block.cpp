@@ -32,7 +32,8 @@ void Block::begin(Launch &owner, uint32_t blockNumber) {
   threads.resize(count);
   warps.assign((count + warpSize - 1) / warpSize, Warp());
   frames.resize(std::max(frames.size(), size_t(count) * entry.slots));
-  shared.assign(owner.sharedBytes, 0xa7);
+  // What nobody has written is NaN as a float.
+  shared.assign(owner.sharedBytes, 0xff);
   local.resize(std::max(local.size(), size_t(count) * entry.localBytes));
   if (owner.sharedBytes)
     sharedCells.clear(0, owner.sharedBytes);

@@ -20,12 +20,14 @@
 ///   divide, or a write to constant memory;
 /// - a data race between threads of a block or between blocks (Accesses.h);
 /// - `ld.global.nc` of memory that the grid writes;
-/// - a read of shared memory that no thread of the block has written;
 /// - threads that wait for each other in ways that would hang a GPU or that the
 ///   ISA leaves undefined: barriers that not all threads reach, or threads of a
 ///   warp at different ones; shuffles with different masks, of a lane that is
 ///   not in its own mask, or from a lane that takes no part;
 /// - division by zero, and a grid that does not end.
+///
+/// Shared memory that no thread has written holds bytes 0xff. Local memory and
+/// registers hold what other threads left.
 ///
 /// Approximate instructions (ex2.approx and others) are computed in f64 and
 /// rounded once, so they are within the ISA's bounds, but need not have a GPU's

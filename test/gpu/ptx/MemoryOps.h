@@ -125,9 +125,6 @@ inline unsigned char *reachShared(const Op *op, Thread &thread,
     failOfBounds(op, thread, "shared", address, bytes, shared.size());
   CellPage &cells = thread.block->sharedCells;
   visitAll<access>(cells, offset, bytes, thread, op);
-  if constexpr (access == Access::Read)
-    if (!cells.cells[offset >> cells.shift].write.isSet())
-      fail(op, thread, "reads shared memory that no thread has written");
   return shared.data() + offset;
 }
 

@@ -68,6 +68,15 @@ TEST(PtxThreads, BarriersExchangeSharedMemory) {
   }
 }
 
+/// What other blocks left is not there.
+TEST(PtxThreads, SharedMemoryBeginsWithoutValues) {
+  std::string body = "ld.shared.u32 %r2, [memory]; st.shared.u32 [memory], 1;"
+                     "mul.wide.u32 %d4, %r1, 4; add.s64 %d2, %d0, %d4;"
+                     "st.global.u32 [%d2], %r2;";
+  EXPECT_EQ(firstOf(run(makeModule(body, shared), 9, 1), 9),
+            std::vector<uint32_t>(9, 0xffffffff));
+}
+
 TEST(PtxThreads, BarriersReduce) {
   std::string body = own + "setp.lt.u32 %p1, %r0, 5;"
                            "bar.red.popc.u32 %r2, 0, %p1;"
@@ -304,11 +313,6 @@ TEST(PtxErrors, ReadOnlyLoadsOfWrittenMemory) {
   expectFault(makeModule(own + load + "bar.sync 0;" + store),
               {"'st.global.u32' accesses memory that is both read"});
   EXPECT_EQ(getFault(makeModule(own + load)), "");
-}
-
-TEST(PtxErrors, SharedMemoryThatNobodyWrote) {
-  expectFault(makeModule("ld.shared.u32 %r2, [memory];", shared),
-              {"reads shared memory that no thread has written"});
 }
 
 TEST(PtxErrors, BarriersThatDiverge) {
