@@ -25,6 +25,8 @@
 /// - Handles that were destroyed or belong to another thread may not be used.
 /// - Kernels, including the plugin's own (Kernels.cu, compiled for the host),
 ///   get the values that their parameters have at the launch.
+/// - Kernels of a program are those of its image: functions of the host
+///   (FakeImage.h), or PTX, which is interpreted (test/gpu/ptx).
 /// - While a rank of the process has an NCCL operation in flight, no GPU memory
 ///   may be allocated and no group of ranks created.
 /// - A thread that destroys its last stream may hold no other handle. The
@@ -35,7 +37,8 @@
 /// Environment variables:
 ///
 /// - FAKE_CUDA_GPUS, FAKE_CUDA_MEMORY, FAKE_CUDA_CHIP: the number of GPUs (1),
-///   their bytes (1 GiB), their chip (90).
+///   their bytes (1 GiB), their chip (90). With a chip for which a program has
+///   no machine code, such as 120, the runtime loads its PTX.
 /// - FAKE_CUDA_REFUSES=1: the driver is too old.
 /// - FAKE_CUDA_ENDLESS=KERNEL: that kernel never ends.
 /// - FAKE_CUDA_LOG=FILE: logs every call with its arguments, one per line.
@@ -84,6 +87,10 @@ __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 void *resolve(const void *address, uint64_t bytes, int gpu);
 /// The same for memory of a GPU.
 void *resolveDevice(const void *address, uint64_t bytes, int gpu);
+/// The allocation that has an address which `gpu` may access: where it begins,
+/// its bytes, and where they really are. Returns false if there is none.
+bool findBlock(uint64_t address, int gpu, uint64_t &begin, uint64_t &bytes,
+               void *&host);
 enum class Memory { Plain, Nccl, Pinned };
 /// Null if the GPU has less memory left.
 void *allocateOn(int gpu, uint64_t bytes, Memory memory = Memory::Plain);

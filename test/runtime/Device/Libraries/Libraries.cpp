@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "FakeCuda.h"
 #include "OwnKernels.h"
+#include "PtxCode.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,10 +16,11 @@
 using namespace meshc;
 using namespace meshc::fake;
 
-/// Code of a rank: a program's, or the plugin's own kernels if the image is
-/// null.
+/// Code of a rank: a program's, as functions of the host or as PTX, or the
+/// plugin's own kernels if it has neither.
 struct CUlib_st {
   const Image *image;
+  std::unique_ptr<PtxCode> ptx;
   std::map<std::string, std::unique_ptr<CUkern_st>> kernels;
   /// A rank's context as host kernels receive it, always at one address, by
   /// which the emulation identifies ranks.
@@ -28,7 +30,7 @@ struct CUlib_st {
 struct CUkern_st {
   CUlib_st *library;
   std::string name;
-  const Kernel *kernel; ///< of a program; else null
+  const Kernel *kernel; ///< of a program, on the host; else null
   std::function<Bound(void **, unsigned, unsigned)> own;
   int sharedBytes = 0; ///< that a launch may ask for beyond 48 KiB
 };
@@ -84,6 +86,30 @@ void launchOfProgram(CUkern_st &kernel, const cudaLaunchConfig_t &config,
           {{Activity::Kernel, kernel.name.c_str(), 20000}});
 }
 
+void launchOfPtx(CUkern_st &kernel, const cudaLaunchConfig_t &config,
+                 void **parameters) {
+  auto bound = kernel.library->ptx->bind(
+      kernel.name,
+      {config.gridDim.x, config.blockDim.x, config.dynamicSmemBytes},
+      parameters);
+  enqueueCall(config.stream, [bound, gpu = self().gpu] { bound(gpu); },
+              {{Activity::Kernel, kernel.name.c_str(), 20000}});
+}
+
+/// Whether the library has the kernel; makes it what the library has.
+bool findKernel(CUlib_st &library, CUkern_st &kernel) {
+  if (library.ptx)
+    return library.ptx->hasEntry(kernel.name);
+  if (!library.image) {
+    kernel.own = findOwnKernel(kernel.name);
+    return static_cast<bool>(kernel.own);
+  }
+  for (uint64_t i = 0; i < library.image->kernelCount; ++i)
+    if (library.image->kernels[i].name == kernel.name)
+      kernel.kernel = &library.image->kernels[i];
+  return kernel.kernel;
+}
+
 } // namespace
 
 extern "C" {
@@ -99,10 +125,13 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *made, const void *code,
   uint64_t magic = 0;
   std::memcpy(&magic, code, sizeof(magic));
   const bool isProgram = magic == Image::expectedMagic;
-  if (!isProgram && static_cast<uint32_t>(magic) != fatbinMagic)
+  const bool isPtx = PtxCode::isText(code);
+  if (!isProgram && !isPtx && static_cast<uint32_t>(magic) != fatbinMagic)
     return self().lastError = cudaErrorNoKernelImageForDevice;
   *made = new CUlib_st{
-      isProgram ? static_cast<const Image *>(code) : nullptr, {}, {}};
+      isProgram ? static_cast<const Image *>(code) : nullptr, {}, {}, {}};
+  if (isPtx)
+    (*made)->ptx = std::make_unique<PtxCode>(static_cast<const char *>(code));
   noteBorn(*made);
   ++self().held;
   return cudaSuccess;
@@ -127,13 +156,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *found, cudaLibrary_t library,
   std::unique_ptr<CUkern_st> &kernel = library->kernels[name];
   if (!kernel) {
     CUkern_st made = {library, name, nullptr, {}, 0};
-    if (!library->image)
-      made.own = findOwnKernel(name);
-    else
-      for (uint64_t i = 0; i < library->image->kernelCount; ++i)
-        if (std::strcmp(library->image->kernels[i].name, name) == 0)
-          made.kernel = &library->image->kernels[i];
-    if (!made.kernel && !made.own) {
+    if (!findKernel(*library, made)) {
       library->kernels.erase(name);
       return self().lastError = cudaErrorSymbolNotFound;
     }
@@ -175,8 +198,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     violate("more shared memory than was asked for before");
   useFirst(kernel, kernel->own ? 0 : kernelBytes,
            "kernel '" + kernel->name + "'");
-  if (kernel->kernel) {
-    launchOfProgram(*kernel, *config, parameters);
+  if (kernel->kernel || kernel->library->ptx) {
+    auto launch = kernel->kernel ? launchOfProgram : launchOfPtx;
+    launch(*kernel, *config, parameters);
     return cudaSuccess;
   }
   Bound bound = kernel->own(parameters, config->gridDim.x, config->blockDim.x);

@@ -117,6 +117,21 @@ void *fake::resolveDevice(const void *address, uint64_t bytes, int gpu) {
   return find(address, bytes, gpu, /*onDevice=*/true);
 }
 
+bool fake::findBlock(uint64_t address, int gpu, uint64_t &begin,
+                     uint64_t &bytes, void *&host) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto after = blocks.upper_bound(address);
+  if (after == blocks.begin())
+    return false;
+  const auto &[first, block] = *std::prev(after);
+  if (address - first >= block.bytes || (block.gpu >= 0 && block.gpu != gpu))
+    return false;
+  begin = first;
+  bytes = block.bytes;
+  host = reinterpret_cast<void *>(first & ~deviceBit);
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // CUDA's functions
 //===----------------------------------------------------------------------===//
