@@ -76,6 +76,16 @@ private:
 };
 } // namespace
 
+/// What an op writes is written from now on. `first`: of the registers.
+static void apply(const Flow &flow, size_t first, Written &written) {
+  bool isDefined = !flow.isCopy || flow.hasConstant;
+  for (uint32_t slot : flow.reads)
+    isDefined |= slot < first || written.has(slot);
+  if (isDefined)
+    for (uint32_t slot : flow.writes)
+      written.set(slot);
+}
+
 /// Which ops begin a run that is entered at its beginning only.
 static std::vector<size_t>
 findLeaders(const Function &function, const std::vector<Flow> &flows,
@@ -101,15 +111,26 @@ findLeaders(const Function &function, const std::vector<Flow> &flows,
   return leaders;
 }
 
-void checkUndefinedReads(const Function &function,
-                         const std::vector<Flow> &flows,
-                         const std::map<std::string, uint32_t> &registers,
-                         const std::map<std::string, const Op *> &labels) {
-  std::vector<size_t> leaderOf;
-  std::vector<size_t> leaders = findLeaders(function, flows, labels, leaderOf);
+[[noreturn]] static void
+failOfRead(const Op &op, uint32_t slot,
+           const std::map<std::string, uint32_t> &registers) {
+  std::string name;
+  for (const auto &[known, number] : registers)
+    if (number == slot)
+      name = known;
+  throw Fault("PTX line " + std::to_string(op.source->line) + ": '" +
+              op.source->opcode + "' reads register '" + name +
+              "', which nothing writes before");
+}
+
+/// What may have been written at each leader that is reached.
+static std::vector<Written>
+followPaths(const Function &function, const std::vector<Flow> &flows,
+            const std::map<std::string, const Op *> &labels,
+            const std::vector<size_t> &leaders,
+            const std::vector<size_t> &leaderOf, std::vector<bool> &isReached) {
   Written begin(function.slots);
   std::vector<Written> at(leaders.size(), begin);
-  std::vector<bool> isReached(leaders.size());
   std::vector<size_t> pending = {0};
   isReached[0] = true;
   while (!pending.empty()) {
@@ -126,8 +147,7 @@ void checkUndefinedReads(const Function &function,
     size_t end =
         number + 1 < leaders.size() ? leaders[number + 1] : flows.size();
     for (size_t i = leaders[number]; i < end; ++i)
-      for (uint32_t slot : flows[i].writes)
-        now.set(slot);
+      apply(flows[i], function.begin.size(), now);
     const Flow &last = flows[end - 1];
     for (const std::string &name : last.targets)
       goTo(static_cast<size_t>(labels.at(name) - function.code.data()));
@@ -136,6 +156,18 @@ void checkUndefinedReads(const Function &function,
     if (last.mayFallTwice && end + 1 < flows.size())
       goTo(end + 1);
   }
+  return at;
+}
+
+void checkUndefinedReads(const Function &function,
+                         const std::vector<Flow> &flows,
+                         const std::map<std::string, uint32_t> &registers,
+                         const std::map<std::string, const Op *> &labels) {
+  std::vector<size_t> leaderOf;
+  std::vector<size_t> leaders = findLeaders(function, flows, labels, leaderOf);
+  std::vector<bool> isReached(leaders.size());
+  std::vector<Written> at =
+      followPaths(function, flows, labels, leaders, leaderOf, isReached);
   for (size_t number = 0; number < leaders.size(); ++number) {
     if (!isReached[number])
       continue;
@@ -143,16 +175,10 @@ void checkUndefinedReads(const Function &function,
         number + 1 < leaders.size() ? leaders[number + 1] : flows.size();
     for (size_t i = leaders[number]; i < end; ++i) {
       for (uint32_t slot : flows[i].reads)
-        if (slot >= function.begin.size() && !at[number].has(slot))
-          for (const auto &[name, known] : registers)
-            if (known == slot)
-              throw Fault("PTX line " +
-                          std::to_string(function.code[i].source->line) +
-                          ": '" + function.code[i].source->opcode +
-                          "' reads register '" + name +
-                          "', which nothing writes before");
-      for (uint32_t slot : flows[i].writes)
-        at[number].set(slot);
+        if (!flows[i].isCopy && slot >= function.begin.size() &&
+            !at[number].has(slot))
+          failOfRead(function.code[i], slot, registers);
+      apply(flows[i], function.begin.size(), at[number]);
     }
   }
 }

@@ -171,6 +171,7 @@ bool Decoder::decodeMove(const Words &words) {
     return false;
   unsigned bits = words[1] == "pred" ? 1 : 8 * getTypeBytes(words[1]);
   expectOperands(2);
+  flow.isCopy = true;
   if (now->operands[0].kind == Operand::Kind::Vector) {
     decodeUnpack(bits);
   } else if (now->operands[1].kind == Operand::Kind::Vector) {

@@ -192,8 +192,10 @@ uint32_t Decoder::readSlot(const Operand &operand, unsigned bits,
     return operand.isNegated ? invert(slot) : slot;
   }
   case Operand::Kind::Constant:
+    flow.hasConstant = true;
     return constants.at(operand.bits);
   case Operand::Kind::Symbol:
+    flow.hasConstant = true;
     if (isVariable(operand.name))
       return constants.at(getAddress(operand.name));
     fail("uses '" + operand.name + "', which is not declared");

@@ -16,6 +16,10 @@ struct Flow {
   std::vector<uint32_t> reads, writes; ///< slots
   std::vector<std::string> targets;    ///< labels
   bool fallsThrough = true, mayFallTwice = false;
+  /// A copy of undefined values is no error: LLVM makes vectors of which one
+  /// element is undefined. It defines its results if any of its operands is
+  /// defined, or if there is a constant.
+  bool isCopy = false, hasConstant = false;
 };
 
 /// Makes the ops of one function. Decoder.cpp has its frame and operands,

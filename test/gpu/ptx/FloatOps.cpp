@@ -27,6 +27,14 @@ template <bool flushes, class T> T take(T value) {
   return flushes ? flush(value) : value;
 }
 
+float lower(uint64_t pair) { return get<float>(pair); }
+float upper(uint64_t pair) { return get<float>(pair >> 32); }
+uint32_t toBits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
 template <class T, Round mode, bool flushes, bool saturates> T add(T a, T b) {
   a = take<flushes>(a);
   b = take<flushes>(b);
@@ -64,6 +72,17 @@ template <class T, Round mode, bool flushes> T root(T a) {
   a = take<flushes>(a);
   T result = mode == Round::Nearest ? std::sqrt(a) : rootIn(mode, a);
   return finish<flushes, false>(result);
+}
+
+/// An operation on both floats of 64 bits.
+template <auto function> uint64_t twice(uint64_t a, uint64_t b) {
+  return uint64_t(toBits(function(upper(a), upper(b)))) << 32 |
+         toBits(function(lower(a), lower(b)));
+}
+template <auto function>
+uint64_t twiceOfThree(uint64_t a, uint64_t b, uint64_t c) {
+  return uint64_t(toBits(function(upper(a), upper(b), upper(c)))) << 32 |
+         toBits(function(lower(a), lower(b), lower(c)));
 }
 
 template <class T> T negate(T a) { return -a; }
@@ -159,6 +178,17 @@ void addModes(Opcodes &all, const std::string &suffix) {
   addSums<T, Round::Up, flushes, saturates>(all, suffix, false);
 }
 
+/// Those of two floats at once, which newer chips have.
+template <Round mode, bool flushes>
+void addPairs(Opcodes &all, const std::string &rounding) {
+  std::string suffix = rounding + (flushes ? ".ftz.f32x2" : ".f32x2");
+  all["add" + suffix] = makeOpcode<&twice<&add<float, mode, flushes, false>>>();
+  all["sub" + suffix] = makeOpcode<&twice<&sub<float, mode, flushes, false>>>();
+  all["mul" + suffix] = makeOpcode<&twice<&mul<float, mode, flushes, false>>>();
+  all["fma" + suffix] =
+      makeOpcode<&twiceOfThree<&fma<float, mode, flushes, false>>>();
+}
+
 template <class T, bool flushes>
 void addExtremes(Opcodes &all, const std::string &suffix) {
   all["min" + suffix] = makeOpcode<&extreme<T, false, false, flushes>>();
@@ -179,6 +209,11 @@ void addFloatOpcodes(Opcodes &all) {
   addModes<float, false, true>(all, ".sat.f32");
   addModes<float, true, true>(all, ".ftz.sat.f32");
   addModes<double, false, false>(all, ".f64");
+  addPairs<Round::Nearest, false>(all, ".rn");
+  addPairs<Round::Nearest, true>(all, ".rn");
+  addPairs<Round::Zero, false>(all, ".rz");
+  addPairs<Round::Down, false>(all, ".rm");
+  addPairs<Round::Up, false>(all, ".rp");
   addExtremes<float, false>(all, ".f32");
   addExtremes<float, true>(all, ".ftz.f32");
   addExtremes<double, false>(all, ".f64");

@@ -57,6 +57,33 @@ template <class H, Compare how> Predicate set(H a, H b) {
   return {compare<how>(widen(a), widen(b))};
 }
 
+//===----------------------------------------------------------------------===//
+// f32 of which operands are halves ("Mixed Precision" instructions)
+//===----------------------------------------------------------------------===//
+
+template <class H> float toFloat(H half) {
+  return static_cast<float>(widen(half));
+}
+template <class H> float addMixed(H a, float c) {
+  return canonical(toFloat(a) + c);
+}
+template <class H> float subMixed(H a, float c) {
+  return canonical(toFloat(a) - c);
+}
+template <class H> float fmaMixed(H a, H b, float c) {
+  return canonical(std::fma(toFloat(a), toFloat(b), c));
+}
+
+template <class H> void addMixedOnes(Opcodes &all, const std::string &type) {
+  all["add.rn.f32." + type] = makeOpcode<&addMixed<H>>();
+  all["sub.rn.f32." + type] = makeOpcode<&subMixed<H>>();
+  all["fma.rn.f32." + type] = makeOpcode<&fmaMixed<H>>();
+}
+
+//===----------------------------------------------------------------------===//
+// Opcodes
+//===----------------------------------------------------------------------===//
+
 /// An operation on both halves of 32 bits.
 template <class H, auto function> uint32_t twice(uint32_t a) {
   return join(function(lower<H>(a)), function(upper<H>(a)));
@@ -127,6 +154,7 @@ template <class H> void addHalf(Opcodes &all, const std::string &type) {
   addBinary<H, &extreme<H, true, true>>(all, "max.NaN", type);
   addUnary<H, &tanhApproximate<H>>(all, "tanh.approx", type);
   addComparisons<H>(all, type);
+  addMixedOnes<H>(all, type);
 }
 
 } // namespace

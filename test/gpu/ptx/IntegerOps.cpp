@@ -66,6 +66,13 @@ template <class T> T absolute(T a) { return a < 0 ? sub<T>(0, a) : a; }
 template <class T> T negate(T a) { return sub<T>(0, a); }
 template <class T> T minimum(T a, T b) { return std::min(a, b); }
 template <class T> T maximum(T a, T b) { return std::max(a, b); }
+/// .relu: negative results become 0.
+template <class T> T minimumOrZero(T a, T b) {
+  return std::max<T>(std::min(a, b), 0);
+}
+template <class T> T maximumOrZero(T a, T b) {
+  return std::max<T>(std::max(a, b), 0);
+}
 /// |a - b| + c.
 template <class T> T sumOfDifference(T a, T b, T c) {
   return add(c, a < b ? sub(b, a) : sub(a, b));
@@ -171,6 +178,8 @@ void addIntegerOpcodes(Opcodes &all) {
   addWide<uint16_t, uint32_t>(all, "u16");
   addWide<int32_t, int64_t>(all, "s32");
   addWide<uint32_t, uint64_t>(all, "u32");
+  all["min.relu.s32"] = makeOpcode<&minimumOrZero<int32_t>>();
+  all["max.relu.s32"] = makeOpcode<&maximumOrZero<int32_t>>();
   all["add.sat.s32"] = makeOpcode<&addSaturated>();
   all["sub.sat.s32"] = makeOpcode<&subSaturated>();
   // The flag is that of unsigned numbers for both.

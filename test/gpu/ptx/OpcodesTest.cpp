@@ -61,6 +61,7 @@ TEST(PtxIntegers, SaturateAndCompare) {
   EXPECT_EQ(compute("sub.sat.s32", {0x80000000, 1}), 0x80000000);
   EXPECT_EQ(compute("min.s32", {0xffffffff, 1}), 0xffffffff);
   EXPECT_EQ(compute("min.u32", {0xffffffff, 1}), 1u);
+  EXPECT_EQ(compute("min.relu.s32", {0xffffffff, 1}), 0u);
   EXPECT_EQ(compute("max.s64", {~0ull, 1}), 1u);
   EXPECT_EQ(compute("abs.s32", {0x80000000}), 0x80000000);
   EXPECT_EQ(compute("neg.s32", {5}), uint32_t(-5));
@@ -143,6 +144,15 @@ TEST(PtxFloats, RoundInEachDirection) {
   EXPECT_EQ(computeFloat("fma.rn.f32", {a, a, -1 - std::ldexp(1.0f, -11)}),
             std::ldexp(1.0f, -24));
   EXPECT_EQ(computeFloat("fma.rp.f32", {1, 1, tiny}), next(one));
+}
+
+TEST(PtxFloats, TwoAtOnce) {
+  auto pair = [](float low, float high) {
+    return uint64_t(bitsOf(high)) << 32 | bitsOf(low);
+  };
+  EXPECT_EQ(compute("mul.rn.f32x2", {pair(2, 3), pair(5, -7)}), pair(10, -21));
+  EXPECT_EQ(compute("fma.rn.f32x2", {pair(2, 3), pair(5, 7), pair(1, 2)}),
+            pair(11, 23));
 }
 
 TEST(PtxFloats, FlushAndSaturateWhereWritten) {
@@ -251,6 +261,8 @@ TEST(PtxHalves, Arithmetic) {
   EXPECT_EQ(compute("max.bf16", {0x7fc0, 0x3f80}), 0x3f80u);
   EXPECT_EQ(compute("setp.gt.bf16", {0x4000, 0x3f80}), 1u);
   EXPECT_EQ(compute("setp.lt.bf16", {0x7fc0, 0x3f80}), 0u);
+  EXPECT_EQ(compute("add.rn.f32.bf16", {0x3f80, bitsOf(0.1f)}), bitsOf(1.1f));
+  EXPECT_EQ(compute("fma.rn.f32.f16", {0x4000, 0x4200, bitsOf(1)}), bitsOf(7));
   EXPECT_EQ(compute("neg.bf16x2", {0x3f80bf80}), 0xbf803f80u);
   EXPECT_EQ(compute("abs.f16", {0xbc00}), 0x3c00u);
 }
