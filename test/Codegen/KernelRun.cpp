@@ -11,9 +11,10 @@
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/Base/Float16.h"
 #include "runtime/Device/Emulation.h"
+#include "test/Codegen/BufferElements.h"
 #include "test/Codegen/GuardedArena.h"
+#include "test/Codegen/PtxRun.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 #include <gtest/gtest.h>
@@ -151,61 +152,6 @@ LoadedProgram::load(ModuleOp module, const ProgramOptions &options,
 // Values in buffers
 //===----------------------------------------------------------------------===//
 
-static int64_t getBytes(Type elementType) {
-  return (elementType.getIntOrFloatBitWidth() + 7) / 8;
-}
-
-static double readElement(const char *place, Type type) {
-  if (type.isF32()) {
-    float value;
-    std::memcpy(&value, place, 4);
-    return value;
-  }
-  if (type.isInteger(32)) {
-    int32_t value;
-    std::memcpy(&value, place, 4);
-    return value;
-  }
-  if (type.isInteger(1))
-    return *place;
-  uint16_t bits;
-  std::memcpy(&bits, place, 2);
-  return type.isBF16() ? runtime::floatFromBf16(bits)
-                       : runtime::floatFromF16(bits);
-}
-
-static void writeElement(char *place, Type type, double number) {
-  if (type.isF32()) {
-    auto value = static_cast<float>(number);
-    std::memcpy(place, &value, 4);
-  } else if (type.isInteger(32)) {
-    auto value = static_cast<int32_t>(number);
-    std::memcpy(place, &value, 4);
-  } else if (type.isInteger(1)) {
-    *place = number != 0;
-  } else {
-    auto value = static_cast<float>(number);
-    uint16_t bits = type.isBF16() ? runtime::bf16FromFloat(value)
-                                  : runtime::f16FromFloat(value);
-    std::memcpy(place, &bits, 2);
-  }
-}
-
-/// Calls `visit` with each element's number in the reference's order and its
-/// place in a buffer of that memory order.
-static void
-forEachPlace(const nd::HostTensor &tensor, exec::BufferType buffer,
-             nd::MeshAttr mesh,
-             llvm::function_ref<void(int64_t number, int64_t place)> visit) {
-  SmallVector<int64_t> memory;
-  for (nd::DimAttr dim : tensor.type.getDims())
-    memory.push_back(buffer.getStride(dim.getName().getValue(), mesh));
-  nd::forEachIndex(tensor.sizes, {tensor.getStrides(), memory},
-                   [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
-                     visit(offsets[0], offsets[1]);
-                   });
-}
-
 namespace {
 /// A kernel, its buffers in an arena, and its expected results.
 struct Comparison {
@@ -228,8 +174,12 @@ struct Comparison {
   std::vector<bool> findPadding(nd::TensorType type);
   void spoilPadding(nd::HostTensor &tensor);
   void fillInputs();
-  void runRank(const MeshcProgram &program, ArrayRef<int64_t> coordinates);
+  void runRank(const MeshcProgram &program, ArrayRef<int64_t> coordinates,
+               PtxRun *ptx);
   void expectOutputs();
+  void expectSamePtx(PtxRun &ptx, const MeshcContext &ofProgram,
+                     const std::vector<std::string> &before);
+  std::vector<std::string> copyBuffers();
   SmallVector<nd::HostTensor> evaluate();
 };
 } // namespace
@@ -400,8 +350,49 @@ SmallVector<nd::HostTensor> Comparison::evaluate() {
   return results;
 }
 
+std::vector<std::string> Comparison::copyBuffers() {
+  std::vector<std::string> copies;
+  for (auto [buffer, offset] : llvm::zip(buffers, offsets))
+    copies.emplace_back(arena.data() + offset,
+                        buffer.getTensor().getLocalBytes(mesh));
+  return copies;
+}
+
+/// Runs the PTX on the buffers as they were before the emulation, and expects
+/// the outputs of the latter, padding aside.
+void Comparison::expectSamePtx(PtxRun &ptx, const MeshcContext &ofProgram,
+                               const std::vector<std::string> &before) {
+  std::vector<std::string> emulated = copyBuffers();
+  SmallVector<PtxRun::Buffer> places;
+  for (auto [offset, bytes] : llvm::zip(offsets, before)) {
+    std::memcpy(arena.data() + offset, bytes.data(), bytes.size());
+    places.push_back({arena.data() + offset, int64_t(bytes.size())});
+  }
+  if (!ptx.run(ofProgram, places, int64_t(context.coordinates.size())))
+    return;
+  for (size_t buffer = inputCount; buffer < buffers.size(); ++buffer) {
+    nd::TensorType type = buffers[buffer].getTensor();
+    Type element = type.getElementType();
+    std::vector<bool> isPadding = findPadding(type);
+    int failures = 0;
+    forEachPlace(nd::HostTensor(type, mesh), buffers[buffer], mesh,
+                 [&](int64_t from, int64_t to) {
+                   const char *got =
+                       places[buffer].data + to * getBytes(element);
+                   const char *want = &emulated[buffer][to * getBytes(element)];
+                   if (!isPadding[from] && !ptx.isEqual(got, want, element) &&
+                       ++failures <= 3)
+                     ADD_FAILURE()
+                         << "output " << buffer - inputCount << ", element "
+                         << from << ": PTX " << readElement(got, element)
+                         << ", emulation " << readElement(want, element);
+                 });
+    EXPECT_EQ(failures, 0) << "elements differ between PTX and emulation";
+  }
+}
+
 void Comparison::runRank(const MeshcProgram &program,
-                         ArrayRef<int64_t> coordinates) {
+                         ArrayRef<int64_t> coordinates, PtxRun *ptx) {
   context.mesh = mesh;
   context.coordinates.assign(coordinates.begin(), coordinates.end());
   context.seed = 0x123456789abcdefULL;
@@ -409,8 +400,11 @@ void Comparison::runRank(const MeshcProgram &program,
   fillInputs();
   MeshcContext ofProgram{arena.data(), coordinates.data(), context.seed,
                          context.step, nullptr};
+  auto before = ptx ? copyBuffers() : std::vector<std::string>();
   program.evalStep(&ofProgram);
   expectOutputs();
+  if (ptx)
+    expectSamePtx(*ptx, ofProgram, before);
 }
 
 void Comparison::expectOutputs() {
@@ -465,13 +459,14 @@ void expectKernel(StringRef text, const KernelCase &options) {
     auto loaded = LoadedProgram::load(*module, program, options.hostFunctions);
     if (!loaded)
       return;
+    auto ptx = gpu ? PtxRun::make(*module, *gpu) : nullptr;
     for (ArrayRef<int64_t> coordinates : comparison.getRanks()) {
       std::string rank;
       for (int64_t coordinate : coordinates)
         rank += " " + std::to_string(coordinate);
       SCOPED_TRACE("rank at" + rank);
       comparison.arena.clear();
-      comparison.runRank(**loaded, coordinates);
+      comparison.runRank(**loaded, coordinates, ptx.get());
     }
   };
   bool isForGpusOnly = kernel.getParts() ||
