@@ -27,6 +27,25 @@ has_mpi() {
 skip_without_mpi() {
   has_mpi || skip "no mpirun, or no libmeshc_mpi.so (meshc was built without MPI); ranks as threads passed"
 }
+# The fake CUDA libraries, and the plugin that was compiled for them or for CUDA's.
+fakes=$build/test/runtime/Device/Libraries
+plugin=$fakes/Plugin # made where there is no toolkit
+[ -e $plugin ] || plugin=$build/lib
+# Sets ptx_options, with which meshc compiles a program of which the fake CUDA runtime can run the PTX alone: its machine
+# code is a stub, so that no ptxas is needed. Fails without NVIDIA's libdevice, which sin and cos are linked from.
+ptx_toolkit() {
+  local place stub=$work/stub
+  for place in "${CUDA_HOME:-}" /usr/local/cuda "$(dirname "$(command -v ptxas || echo /none/none)")/.."; do
+    [ -e "$place/nvvm/libdevice/libdevice.10.bc" ] || continue
+    mkdir -p $stub/bin $stub/nvvm
+    ln -sfn "$place/nvvm/libdevice" $stub/nvvm/libdevice
+    printf '#!/bin/sh\nfor output; do :; done\necho none >"$output"\n' >$stub/bin/ptxas
+    chmod +x $stub/bin/ptxas
+    ptx_options=(--cuda-path $stub)
+    return 0
+  done
+  return 1
+}
 # expect CODE PATTERN COMMAND...: the command exits with CODE and prints a line
 # that matches PATTERN (an extended regular expression).
 expect() {

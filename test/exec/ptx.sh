@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Whole programs on their own PTX, without a GPU: the CUDA plugin runs on fake CUDA libraries
+# (test/runtime/Device/Libraries), which interpret the PTX (test/gpu/ptx). Losses, parameters and the state of the
+# optimizer equal those of emulated kernels to the bit, and so do generated texts. Where a model has sin, cos or pow, which
+# normal numbers have too (near), losses are close: a GPU takes these from libdevice, the emulation from the host. One program per family of
+# ops, on 1 and 4 ranks. MESHC_RANDOM_SEED draws a third of the rows.
+. "$(dirname "$0")/lib.sh"
+[ -d $fashion ] || skip "no $fashion"
+ptx_toolkit || skip "no libdevice.10.bc of the CUDA toolkit"
+images="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
+text="--data /usr/share/common-licenses/GPL-3"
+seed=${MESHC_EMULATION_SEED:-$RANDOM}
+echo "MESHC_EMULATION_SEED=$seed"
+
+cat >experts.mesh <<'END'
+import nn
+dim batch = 4, seq = 16, memory = 16, model = 16, heads = 4, key = 4, ffn = 24, vocab = 256, layers = 2
+dim experts = 4, choice = experts, slot = seq, pick = 2
+model moe(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  x, table = nn.tied_embedding(tokens, vocab, model, deviation = 0.3)
+  x = nn.learned_positions(x, seq, model)
+  for layers {
+    n = nn.rms_norm(x, model)
+    x = x + nn.attention(n, model, heads, key, seq, memory, nn.causal(seq, memory))
+    y, balance, z = nn.switch_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, slot, place)
+    x = x + y
+  }
+  y, b, z = nn.top_k_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, pick, slot, place)
+  logits = nn.tied_output(nn.rms_norm(x + y, model), table, model)
+  loss = mean(cross_entropy(logits, targets, vocab)) + 0.01 * mean(b)
+}
+train moe minimize loss with adamw(lr = 1e-2)
+generate moe from tokens with logits over vocab along seq
+END
+cat >recurrent.mesh <<'END'
+import nn
+dim batch = 4, seq = 16, model = 16, hidden = 24, cell = 24, gate = 4, vocab = 256
+model lstm(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  param out[hidden, vocab] ~ normal(0.3)
+  wx, wh, b = nn.lstm_weights(model, hidden, gate, cell)
+  x = nn.embedding(tokens, vocab, model, deviation = 0.3)
+  h = broadcast(0, batch, hidden)
+  c = broadcast(0.5, batch, hidden)
+  for seq {
+    h, c = nn.lstm_cell(x, h, c, wx, wh, b, model, hidden, gate, cell)
+    all = h
+  }
+  logits = dot(all, out, hidden)
+  loss = mean(cross_entropy(logits, targets, vocab))
+}
+train lstm minimize loss with adamw(lr = 1e-2)
+generate lstm from tokens with logits over vocab along seq
+END
+
+compile() { # OUTPUT OPTION...
+  local output=$1
+  shift
+  "$meshc" $path --mesh $mesh --layout "${layout:-}" --target=cuda "$@" -o $output
+}
+on_fakes() { # CHIP COMMAND...
+  local chip=$1
+  shift
+  FAKE_CUDA_CHIP=$chip LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_SEED=$seed FAKE_CUDA_GPUS=$ranks \
+    MESHC_EMULATION_SEED=$seed "$@" </dev/null
+}
+train() { # PROGRAM CHIP STEPS OPTION...
+  on_fakes $2 ./$1 train $data --steps $3 --seed 3 --threads 1 --ranks $ranks --quiet --checkpoint $1.safetensors \
+    --log $1.jsonl --log-every 1 --overwrite "${@:4}"
+  sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' $1.jsonl >$1.txt
+}
+compare() { # NAME WAY: losses of three steps, and checkpoints
+  paste emulated.txt ptx.txt | awk -v way=$2 '
+    NF != 2 { bad = 1 }
+    { d = ($1 - $2) / $1; if (way == "same" ? $1 != $2 : d > 1e-5 || d < -1e-5) { print "step " NR ": " $2 ", emulated " $1; bad = 1 } }
+    END { exit bad || NR != 3 }' || fail "$1: other losses on PTX"
+  [ $2 = near ] || cmp emulated.safetensors ptx.safetensors || fail "$1: other parameters on PTX"
+}
+number=0
+while read -r model kind way ranks mesh layout; do
+  number=$((number + 1))
+  [ -z "${MESHC_RANDOM_SEED:-}" ] || [ $(((number + MESHC_RANDOM_SEED) % 3)) = 0 ] || continue
+  data=$images path=$root/$model.mesh
+  [ $kind = images ] || data=$text
+  [ -e $path ] || path=$model.mesh
+  compile ptx "${ptx_options[@]}"
+  compile emulated --gpu-kernels=emulated
+  # Initial values are normal numbers, which take sin and cos: both begin with those of one.
+  train emulated 90 1
+  mv emulated.safetensors start.safetensors
+  train emulated 90 3 --weights start.safetensors
+  train ptx 120 3 --weights start.safetensors
+  compare "$model --mesh $mesh" $way
+  if grep -q ^generate $path; then
+    for program in "emulated 90" "ptx 120"; do
+      on_fakes ${program#* } ./${program% *} generate --weights emulated.safetensors --prompt "the" --greedy --quiet \
+        --threads 1 --ranks $ranks >${program% *}-written.txt
+    done
+    [ -s ptx-written.txt ] || fail "$model --mesh $mesh wrote nothing"
+    cmp emulated-written.txt ptx-written.txt || fail "$model --mesh $mesh: another text on PTX"
+  fi
+  echo "ok $model --mesh $mesh"
+done <<'PROGRAMS'
+test/exec/models/mlp images same 1 one=1
+test/gpu/models/transformer text same 1 one=1
+experts text same 1 one=1
+test/exec/models/mlp images same 4 d=2,t=2 batch:d,h1:t
+test/gpu/models/transformer text same 4 t=2,s=2 heads:t,ffn:t,seq:s
+experts text same 4 d=2,e=2 batch:d,experts:e
+test/gpu/models/pointwise images near 1 one=1
+test/gpu/models/reductions images same 1 one=1
+recurrent text same 4 d=2,t=2 batch:d,hidden:t
+test/gpu/models/reductions images same 4 u=2,d=2 unit:u,batch:d
+test/gpu/models/shapes images near 1 one=1
+test/gpu/models/attention text same 4 d=2,s=2 batch:d,seq:s
+test/exec/models/half images same 1 one=1
+test/gpu/models/epilogues images same 4 d=2,t=2 batch:d,second:t,fifth:t
+test/exec/models/deep text same 4 d=4 batch:d,parameter.hidden:d,optimizer.hidden:d
+PROGRAMS
