@@ -31,14 +31,14 @@ template <class T> T decrement(T a, T b, T) {
   return a == 0 || a > b ? b : a - 1;
 }
 
-enum Order : int64_t { releases = 1, acquires = 2 };
+enum Order : uint32_t { Releases = 1, Acquires = 2 };
 
 /// Op::count says where the fences are; s: address, b, c.
 template <Space space, auto function, class T>
 const Op *atomic(const Op *op, uint64_t *frame, Thread &thread) {
   Block &block = *thread.block;
   uint64_t address = frame[op->s[0]] + static_cast<uint64_t>(op->immediate);
-  if (op->count & releases)
+  if (op->count & Order::Releases)
     block.order.fence(thread.getMoment());
   unsigned char *place =
       reach<space, Access::Atomic>(op, thread, address, sizeof(T));
@@ -50,7 +50,7 @@ const Op *atomic(const Op *op, uint64_t *frame, Thread &thread) {
     put<T>(frame[op->d], before);
   block.launch->machine.released.onAtomic(address, block.number, block.order,
                                           thread.getMoment());
-  if (op->count & acquires)
+  if (op->count & Order::Acquires)
     block.order.fence(thread.getMoment());
   MESHC_PTX_NEXT(op, frame, thread);
 }
@@ -127,8 +127,8 @@ MemoryOpcode findAtomic(const std::vector<std::string> &words, bool isRed) {
     if (word == "global" || word == "shared")
       space = word;
     else if (word == "release" || word == "acquire" || word == "acq_rel")
-      result.order |= (word != "acquire" ? releases : 0) |
-                      (word != "release" ? acquires : 0);
+      result.order |= (word != "acquire" ? Order::Releases : 0) |
+                      (word != "release" ? Order::Acquires : 0);
     else if (getTypeBytes(word))
       type = word;
     else if (name.empty() && word != "relaxed" && word != "gpu" &&

@@ -60,16 +60,16 @@ void Block::fillFrame(Thread &thread) {
             reinterpret_cast<unsigned char *>(thread.frame +
                                               launch->entry.parameterSlot));
   uint32_t lane = thread.getLane();
-  thread.frame[tidX] = thread.number;
-  thread.frame[ctaidX] = number;
-  thread.frame[laneId] = lane;
-  thread.frame[warpId] = thread.number / warpSize;
+  thread.frame[TidX] = thread.number;
+  thread.frame[CtaidX] = number;
+  thread.frame[LaneId] = lane;
+  thread.frame[WarpId] = thread.number / warpSize;
   uint32_t bit = uint32_t(1) << lane;
-  thread.frame[laneMaskEq] = bit;
-  thread.frame[laneMaskLt] = bit - 1;
-  thread.frame[laneMaskLe] = bit | (bit - 1);
-  thread.frame[laneMaskGt] = ~(bit | (bit - 1));
-  thread.frame[laneMaskGe] = ~(bit - 1);
+  thread.frame[LaneMaskEq] = bit;
+  thread.frame[LaneMaskLt] = bit - 1;
+  thread.frame[LaneMaskLe] = bit | (bit - 1);
+  thread.frame[LaneMaskGt] = ~(bit | (bit - 1));
+  thread.frame[LaneMaskGe] = ~(bit - 1);
 }
 
 void Block::advance() {

@@ -86,7 +86,7 @@ static uint64_t *enter(const Op *op, uint64_t *frame, Thread &thread) {
   uint64_t *inner = caller.calleeFrame.get();
   // Constants are the callee's, special registers the thread's.
   std::copy(callee.begin.begin(), callee.begin.end(), inner);
-  std::copy(frame, frame + specials, inner);
+  std::copy(frame, frame + SpecialCount, inner);
   copyBytes(copiesOf(op).arguments, frame, inner);
   thread.function = &callee;
   thread.frame = inner;

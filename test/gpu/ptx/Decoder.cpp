@@ -106,7 +106,7 @@ void Decoder::placeParameters() {
 }
 
 uint32_t Decoder::internConstant(uint64_t bits) {
-  auto slot = static_cast<uint32_t>(specials + constants.size());
+  auto slot = static_cast<uint32_t>(SpecialCount + constants.size());
   return constants.emplace(bits, slot).first->second;
 }
 
@@ -130,7 +130,7 @@ void Decoder::collectConstants(const Operand &operand) {
 }
 
 void Decoder::numberRegisters() {
-  result->begin.resize(specials + constants.size());
+  result->begin.resize(SpecialCount + constants.size());
   for (const auto &[bits, slot] : constants)
     result->begin[slot] = bits;
   auto next = static_cast<uint32_t>(result->begin.size());
@@ -146,25 +146,25 @@ void Decoder::numberRegisters() {
 //===----------------------------------------------------------------------===//
 
 static const std::map<std::string, uint32_t> specialRegisters = {
-    {"%tid.x", tidX},
-    {"%tid.y", tidY},
-    {"%tid.z", tidZ},
-    {"%ntid.x", ntidX},
-    {"%ntid.y", ntidY},
-    {"%ntid.z", ntidZ},
-    {"%ctaid.x", ctaidX},
-    {"%ctaid.y", ctaidY},
-    {"%ctaid.z", ctaidZ},
-    {"%nctaid.x", nctaidX},
-    {"%nctaid.y", nctaidY},
-    {"%nctaid.z", nctaidZ},
-    {"%laneid", laneId},
-    {"%warpid", warpId},
-    {"%lanemask_eq", laneMaskEq},
-    {"%lanemask_lt", laneMaskLt},
-    {"%lanemask_le", laneMaskLe},
-    {"%lanemask_gt", laneMaskGt},
-    {"%lanemask_ge", laneMaskGe}};
+    {"%tid.x", TidX},
+    {"%tid.y", TidY},
+    {"%tid.z", TidZ},
+    {"%ntid.x", NtidX},
+    {"%ntid.y", NtidY},
+    {"%ntid.z", NtidZ},
+    {"%ctaid.x", CtaidX},
+    {"%ctaid.y", CtaidY},
+    {"%ctaid.z", CtaidZ},
+    {"%nctaid.x", NctaidX},
+    {"%nctaid.y", NctaidY},
+    {"%nctaid.z", NctaidZ},
+    {"%laneid", LaneId},
+    {"%warpid", WarpId},
+    {"%lanemask_eq", LaneMaskEq},
+    {"%lanemask_lt", LaneMaskLt},
+    {"%lanemask_le", LaneMaskLe},
+    {"%lanemask_gt", LaneMaskGt},
+    {"%lanemask_ge", LaneMaskGe}};
 
 /// `bits`: of the type; 0: any. Those of some instructions may be wider.
 uint32_t Decoder::findRegister(const std::string &name, unsigned bits,

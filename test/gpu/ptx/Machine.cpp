@@ -223,10 +223,10 @@ void Machine::launch(Module &module, const std::string &name, const Grid &grid,
     std::memcpy(launch.parameters.data() + at, *parameters++, parameter.bytes);
   }
   launch.begin = entry.begin;
-  launch.begin[ntidX] = grid.threads;
-  launch.begin[nctaidX] = grid.blocks;
-  launch.begin[ntidY] = launch.begin[ntidZ] = 1;
-  launch.begin[nctaidY] = launch.begin[nctaidZ] = 1;
+  launch.begin[NtidX] = grid.threads;
+  launch.begin[NctaidX] = grid.blocks;
+  launch.begin[NtidY] = launch.begin[NtidZ] = 1;
+  launch.begin[NctaidY] = launch.begin[NctaidZ] = 1;
   launch.run();
 }
 

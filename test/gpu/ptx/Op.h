@@ -70,26 +70,26 @@ struct Function {
 
 /// Special registers have the first slots of each frame.
 enum Special : uint32_t {
-  tidX,
-  tidY,
-  tidZ,
-  ntidX,
-  ntidY,
-  ntidZ,
-  ctaidX,
-  ctaidY,
-  ctaidZ,
-  nctaidX,
-  nctaidY,
-  nctaidZ,
-  laneId,
-  warpId,
-  laneMaskEq,
-  laneMaskLt,
-  laneMaskLe,
-  laneMaskGt,
-  laneMaskGe,
-  specials
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  LaneMaskEq,
+  LaneMaskLt,
+  LaneMaskLe,
+  LaneMaskGt,
+  LaneMaskGe,
+  SpecialCount
 };
 
 //===----------------------------------------------------------------------===//
