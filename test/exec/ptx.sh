@@ -116,3 +116,14 @@ test/exec/models/half images same 1 one=1
 test/gpu/models/epilogues images same 4 d=2,t=2 batch:d,second:t,fifth:t
 test/exec/models/deep text same 4 d=4 batch:d,parameter.hidden:d,optimizer.hidden:d
 PROGRAMS
+
+# What the interpreter finds ends the program: here a barrier is a comment in the PTX that the program holds.
+mesh=one=1 layout= ranks=1 data=$images path=$root/test/exec/models/mlp.mesh
+compile ptx "${ptx_options[@]}"
+LC_ALL=C sed 's|bar\.sync|//r.sync|' ptx >broken
+chmod +x broken
+if on_fakes 120 ./broken train $data --steps 2 --threads 1 --ranks 1 --quiet >output.txt 2>&1; then
+  fail "a program without barriers trains"
+fi
+grep -q "^fake CUDA: PTX line [0-9]*: '.*' has a race" output.txt || { cat output.txt; fail "the race of a missing barrier is not reported"; }
+echo "ok a missing barrier ends the program"

@@ -8,6 +8,7 @@
 #include "test/gpu/ptx/RunPtx.h"
 #include "test/gpu/ptx/Op.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace meshc::ptx {

@@ -7,8 +7,8 @@
 
 #include "test/gpu/ptx/RunPtx.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
-#include <numeric>
 
 using namespace meshc::ptx;
 
