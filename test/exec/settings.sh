@@ -42,6 +42,12 @@ lamb(lr = 0.1, beta1 = 0.9) set *bias -> (lr = 0.2), *u -> (lr = 0.3)|*bias.lr=0
 adafactor(lr = 0.1, decay_rate = 0.8, clip_threshold = 1, min_factored = 1)|decay_rate=0.5,clip_threshold=0.25|adafactor(lr = 0.1, decay_rate = 0.5, clip_threshold = 0.25, min_factored = 1)
 END2
 
+# The runtime's 1 - beta and -ln beta are those of the reference semantics, in all digits.
+compile one "adamw(lr = 0.05, beta1 = 0.8, beta2 = 0.9999, weight_decay = 0.2) average 0.999"
+for options in "" "--mesh d=2 --layout batch:d" "--target=cuda"; do
+  "$meshc" one.mesh $options --verify >verified.txt || { cat verified.txt; fail "settings $options"; }
+done
+
 # A resumed run goes on with what its checkpoint records, until it is given another value or the program's.
 compile one "sgd(lr = 0.5) accumulate 2"
 compile two "sgd(lr = 0.1) accumulate 2"

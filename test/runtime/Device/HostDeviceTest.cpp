@@ -12,6 +12,7 @@
 #include "test/runtime/Data/TestFiles.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -103,6 +104,28 @@ TEST(HostDevice, copiesNothing) {
     device.write(tensors[1], [&](char *block) {
       EXPECT_EQ(block, device.context().arena + 4032);
     });
+  });
+}
+
+/// 1 - v and -ln v have all digits of f32: 1 - 0.999f is another number.
+TEST(HostDevice, roundsEachFormOfASettingOnce) {
+  MeshcProgram program = squares(MESHC_HOST);
+  const MeshcSetting settings[] = {
+      {"lr", "", 0.001, INFINITY, MESHC_ADJUSTABLE, 0},
+      {"beta", "", 0.999, 1, MESHC_ADJUSTABLE, 0}};
+  program.settings = settings;
+  program.settingCount = 2;
+  onRank(program, [&](Rank &rank) {
+    HostDevice device(rank);
+    auto read = [&] {
+      const float *values = device.context().settings;
+      return std::vector<float>(values, values + 6);
+    };
+    EXPECT_EQ(read(), (std::vector<float>{0.001F, 0.999F, 6.90775528F, 0.999F,
+                                          0.001F, 0.00100050033F}));
+    device.useSettings({0.5, 0});
+    EXPECT_EQ(read(),
+              (std::vector<float>{0.5F, 0.5F, 0.693147181F, 0, 1, INFINITY}));
   });
 }
 
