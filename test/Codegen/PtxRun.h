@@ -21,8 +21,8 @@ class PtxRun {
 public:
   /// Compiles the kernel for a chip, sm_80, sm_90 or sm_100, as the kernel's
   /// text draws it. With MESHC_RANDOM_SEED only some kernels are run, which the
-  /// seed draws. Null if it is not run: not drawn, libdevice is needed and
-  /// missing, or after a failed expectation.
+  /// seed draws. Null if it is not run: not drawn, no libdevice is installed,
+  /// or after a failed expectation.
   static std::unique_ptr<PtxRun> make(mlir::ModuleOp module,
                                       const GpuOptions &gpu);
 
