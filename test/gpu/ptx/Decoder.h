@@ -16,9 +16,9 @@ struct Flow {
   std::vector<uint32_t> reads, writes; ///< slots
   std::vector<std::string> targets;    ///< labels
   bool fallsThrough = true, mayFallTwice = false;
-  /// A copy of undefined values is no error: LLVM makes vectors of which one
-  /// element is undefined. It defines its results if any of its operands is
-  /// defined, or if there is a constant.
+  /// A copy may read undefined registers: LLVM packs vectors with an undefined
+  /// element. Its results are defined if one of its operands is, or if it has a
+  /// constant.
   bool isCopy = false, hasConstant = false;
 };
 

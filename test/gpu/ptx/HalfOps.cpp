@@ -58,7 +58,7 @@ template <class H, Compare how> Predicate set(H a, H b) {
 }
 
 //===----------------------------------------------------------------------===//
-// f32 of which operands are halves ("Mixed Precision" instructions)
+// f32 results of 16-bit operands ("Mixed Precision" instructions)
 //===----------------------------------------------------------------------===//
 
 template <class H> float toFloat(H half) {

@@ -13,17 +13,16 @@
 /// a random one of those that can, by a seed. A Fault is thrown, with the line
 /// and the instruction, for
 ///
-/// - text that is no PTX, an opcode or a modifier that this file does not know,
-///   an operand whose register has another width than the type, and a register
-///   that is read but written on no path before;
-/// - an access outside of all memory, of an address that its size does not
-///   divide, or a write to constant memory;
+/// - text that is not PTX, or an unknown opcode or modifier;
+/// - an operand whose register does not have the width of the type;
+/// - a register that is read although nothing can have written it;
+/// - an access out of bounds or not aligned, or a write to constant memory;
 /// - a data race between threads of a block or between blocks (Accesses.h);
 /// - `ld.global.nc` of memory that the grid writes;
-/// - threads that wait for each other in ways that would hang a GPU or that the
-///   ISA leaves undefined: barriers that not all threads reach, or threads of a
-///   warp at different ones; shuffles with different masks, of a lane that is
-///   not in its own mask, or from a lane that takes no part;
+/// - a barrier that not all threads reach, or threads of a warp that wait at
+///   different barriers;
+/// - a shuffle whose lanes have different masks, of a lane that is not in its
+///   own mask, or from a lane that does not take part;
 /// - division by zero, and a grid that does not end.
 ///
 /// Shared memory that no thread has written holds bytes 0xff. Local memory and

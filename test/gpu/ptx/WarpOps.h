@@ -11,14 +11,14 @@
 
 namespace meshc::ptx {
 
-/// Executes shfl.sync, vote.sync, redux.sync or bar.warp.sync for the lanes in
-/// `members` of the warp that begins with `first`, all of which have come to
-/// one, and moves them behind it. Fails if they came with different masks or to
-/// different kinds.
+/// Executes shfl.sync, vote.sync, redux.sync or bar.warp.sync for lanes of a
+/// warp that all wait at one, and moves them past it. `first` is the warp's
+/// first thread, and `members` has a bit for each of the lanes. Fails if their
+/// masks or instructions differ.
 void executeForWarp(Thread *first, uint32_t members);
 
-/// Executes bar.sync or bar.red for a block whose threads have all come to a
-/// barrier. Fails if some came to another one, or if a warp has diverged.
+/// Executes bar.sync or bar.red for a block whose threads all wait at a
+/// barrier. Fails if they wait at different ones, or if a warp has diverged.
 void executeForBlock(Block &block);
 
 /// The handler of an instruction of warps or blocks with so many operands; null
