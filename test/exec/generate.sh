@@ -23,49 +23,9 @@ model gpt(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
 train gpt minimize loss with adamw(lr = 1e-2)
 generate gpt from tokens with logits over vocab along seq
 END
-cat >lstm.mesh <<'END'
-import nn
-dim batch = 2, seq = 16, model = 16, hidden = 24, cell = 24, gate = 4, vocab = 256
-model lstm(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
-  param out[hidden, vocab] ~ normal(0.3)
-  wx, wh, b = nn.lstm_weights(model, hidden, gate, cell)
-  x = nn.embedding(tokens, vocab, model, deviation = 0.3)
-  h = broadcast(0, batch, hidden)
-  c = broadcast(0.5, batch, hidden)
-  for seq {
-    h, c = nn.lstm_cell(x, h, c, wx, wh, b, model, hidden, gate, cell)
-    all = h
-  }
-  logits = dot(all, out, hidden)
-  loss = mean(cross_entropy(logits, targets, vocab))
-  metric follows = mean(where(iota(seq) < 6, mean(logits) == mean(logits), argmax(logits, vocab) == targets))
-}
-train lstm minimize loss with adamw(lr = 1e-2)
-generate lstm from tokens with logits over vocab along seq
-END
 
-# No expert is ever full, so that training and generation compute the same.
-cat >moe.mesh <<'END'
-import nn
-dim batch = 2, seq = 16, memory = 16, model = 16, heads = 4, key = 4, ffn = 24, vocab = 256, layers = 2
-dim experts = 4, choice = experts, slot = seq, pick = 2
-model moe(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
-  x, table = nn.tied_embedding(tokens, vocab, model, deviation = 0.3)
-  x = nn.learned_positions(x, seq, model)
-  for layers {
-    n = nn.rms_norm(x, model)
-    x = x + nn.attention(n, model, heads, key, seq, memory, nn.causal(seq, memory))
-    y, balance, z = nn.switch_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, slot, place)
-    x = x + y
-  }
-  y, b, z = nn.top_k_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, pick, slot, place)
-  logits = nn.tied_output(nn.rms_norm(x + y, model), table, model)
-  loss = mean(cross_entropy(logits, targets, vocab)) + 0.01 * mean(b)
-  metric follows = mean(where(iota(seq) < 6, mean(logits) == mean(logits), argmax(logits, vocab) == targets))
-}
-train moe minimize loss with adamw(lr = 1e-2)
-generate moe from tokens with logits over vocab along seq
-END
+cp "$models/moe.mesh" .
+cp "$models/recurrent.mesh" lstm.mesh
 # The seventh token and all after it are the most probable ones after those before: an evaluation of the text says so.
 follows() { # PROMPT of 7 bytes
   ./program generate --weights trained.safetensors --prompt "$1" --greedy --quiet </dev/null >greedy.txt

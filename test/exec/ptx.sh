@@ -12,46 +12,6 @@ text="--data /usr/share/common-licenses/GPL-3"
 seed=${MESHC_EMULATION_SEED:-$RANDOM}
 echo "MESHC_EMULATION_SEED=$seed"
 
-cat >experts.mesh <<'END'
-import nn
-dim batch = 4, seq = 16, memory = 16, model = 16, heads = 4, key = 4, ffn = 24, vocab = 256, layers = 2
-dim experts = 4, choice = experts, slot = seq, pick = 2
-model moe(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
-  x, table = nn.tied_embedding(tokens, vocab, model, deviation = 0.3)
-  x = nn.learned_positions(x, seq, model)
-  for layers {
-    n = nn.rms_norm(x, model)
-    x = x + nn.attention(n, model, heads, key, seq, memory, nn.causal(seq, memory))
-    y, balance, z = nn.switch_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, slot, place)
-    x = x + y
-  }
-  y, b, z = nn.top_k_experts(nn.rms_norm(x, model), model, experts, ffn, batch, group, seq, choice, pick, slot, place)
-  logits = nn.tied_output(nn.rms_norm(x + y, model), table, model)
-  loss = mean(cross_entropy(logits, targets, vocab)) + 0.01 * mean(b)
-}
-train moe minimize loss with adamw(lr = 1e-2)
-generate moe from tokens with logits over vocab along seq
-END
-cat >recurrent.mesh <<'END'
-import nn
-dim batch = 4, seq = 16, model = 16, hidden = 24, cell = 24, gate = 4, vocab = 256
-model lstm(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
-  param out[hidden, vocab] ~ normal(0.3)
-  wx, wh, b = nn.lstm_weights(model, hidden, gate, cell)
-  x = nn.embedding(tokens, vocab, model, deviation = 0.3)
-  h = broadcast(0, batch, hidden)
-  c = broadcast(0.5, batch, hidden)
-  for seq {
-    h, c = nn.lstm_cell(x, h, c, wx, wh, b, model, hidden, gate, cell)
-    all = h
-  }
-  logits = dot(all, out, hidden)
-  loss = mean(cross_entropy(logits, targets, vocab))
-}
-train lstm minimize loss with adamw(lr = 1e-2)
-generate lstm from tokens with logits over vocab along seq
-END
-
 compile() { # OUTPUT OPTION...
   local output=$1
   shift
@@ -81,7 +41,6 @@ while read -r model kind way ranks mesh layout; do
   [ -z "${MESHC_RANDOM_SEED:-}" ] || [ $(((number + MESHC_RANDOM_SEED) % 4)) = 0 ] || continue
   data=$images path=$root/$model.mesh
   [ $kind = images ] || data=$text
-  [ -e $path ] || path=$model.mesh
   compile ptx "${ptx_options[@]}"
   compile emulated --gpu-kernels=emulated
   # Initial values are normal numbers, which take sin and cos: both begin with those of one.
@@ -102,13 +61,13 @@ while read -r model kind way ranks mesh layout; do
 done <<'PROGRAMS'
 test/exec/models/mlp images same 1 one=1
 test/gpu/models/transformer text same 1 one=1
-experts text same 1 one=1
+test/exec/models/moe text same 1 one=1
 test/exec/models/mlp images same 4 d=2,t=2 batch:d,h1:t
 test/gpu/models/transformer text same 4 t=2,s=2 heads:t,ffn:t,seq:s
-experts text same 4 d=2,e=2 batch:d,experts:e
+test/exec/models/moe text same 4 d=2,e=2 batch:d,experts:e
 test/gpu/models/pointwise images near 1 one=1
 test/gpu/models/reductions images same 1 one=1
-recurrent text same 4 d=2,t=2 batch:d,hidden:t
+test/exec/models/recurrent text same 4 d=2,t=2 batch:d,hidden:t
 test/gpu/models/reductions images same 4 u=2,d=2 unit:u,batch:d
 test/gpu/models/shapes images near 1 one=1
 test/gpu/models/attention text same 4 d=2,s=2 batch:d,seq:s
