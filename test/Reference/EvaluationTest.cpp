@@ -411,6 +411,32 @@ model m(x[batch, model]) {
   }
 }
 
+/// Each micro-batch draws numbers of its own, and which examples are in it
+/// depends on the size of the batches.
+TEST_F(Evaluation, KnowsThatMicroBatchesDraw) {
+  for (auto [metric, count, depends] :
+       {std::tuple("mean(x * random_uniform(model))", 1, false),
+        std::tuple("mean(x * random_uniform(model))", 2, true),
+        std::tuple("mean(x) * mean(random_uniform(model))", 2, false),
+        std::tuple("mean(exp(x))", 2, false)}) {
+    auto module = build(R"(
+dim batch = 4, model = 3
+model m(x[batch, model]) {
+  param w[model] ~ normal(1)
+  loss = mean(x * w)
+  metric a = )" + std::string(metric) +
+                        "
+  }
+  train m minimize loss with sgd(lr = 0.1) "
+                                           "accumulate " +
+      std::to_string(count) +
+      "
+      ");
+      ASSERT_TRUE(module);
+  EXPECT_EQ(nd::dependsOnBatches(*module), depends) << metric << count;
+}
+}
+
 TEST_F(Evaluation, SaysWhatIsNoFunctionOfStatistics) {
   const std::string text = R"(
 dim batch = 4

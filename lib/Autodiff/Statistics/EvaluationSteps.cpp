@@ -181,7 +181,8 @@ EvaluationSteps::EvaluationSteps(ModuleOp module, const ModelParts &parts)
   division.emplace(model.getBody().front(), *dims);
   slice = division->getSlice(
       model.getBody().front().getTerminator()->getOperands());
-  if (readsPositions || division->dependsOnBatches(slice))
+  if (readsPositions ||
+      division->dependsOnBatches(slice, parts.microBatches > 1))
     nd::setDependsOnBatches(module);
   for (auto [index, value] : llvm::enumerate(slice.statistics))
     states.push_back(makeState(module.getContext(), "statistic." + Twine(index),

@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Autodiff/CloneModel.h"
 
 using namespace mlir;
@@ -124,14 +125,22 @@ MetricDivision::Slice MetricDivision::getSlice(ValueRange values) const {
   return slice;
 }
 
-bool MetricDivision::dependsOnBatches(const Slice &slice) const {
+static bool drawsNumbers(Operation *op) {
+  return op->walk([](nd::RandomOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+bool MetricDivision::dependsOnBatches(const Slice &slice,
+                                      bool hasMicroBatches) const {
   if (llvm::any_of(slice.statistics,
                    [&](Value value) { return !find(value)->isExact; }))
     return true;
   // The examples that the statistics see.
   llvm::SmallDenseSet<Value> seen;
   SmallVector<Value> open;
+  bool draws = false;
   auto follow = [&](Operation *op) {
+    draws |= drawsNumbers(op);
     llvm::append_range(open, op->getOperands());
     op->walk([&](Operation *inner) {
       if (inner != op && isa<nd::NamedOpInterface>(inner))
@@ -159,7 +168,8 @@ bool MetricDivision::dependsOnBatches(const Slice &slice) const {
       return true;
     follow(maker);
   }
-  return false;
+  // Each micro-batch draws numbers of its own.
+  return draws && hasMicroBatches;
 }
 
 void buildRest(OpBuilder &builder, const MetricDivision::Slice &slice,

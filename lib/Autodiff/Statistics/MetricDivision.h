@@ -62,9 +62,9 @@ public:
   Slice getSlice(mlir::ValueRange values) const;
 
   /// Whether padding or the borders of batches decide about a value of the
-  /// slice: a statistic is not exact, or one that is computed within a batch is
-  /// used by its examples.
-  bool dependsOnBatches(const Slice &slice) const;
+  /// slice: a statistic is not exact, one that is computed within a batch is
+  /// used by its examples, or micro-batches draw random numbers for one.
+  bool dependsOnBatches(const Slice &slice, bool hasMicroBatches) const;
 
 private:
   void divide(mlir::Operation *op);
