@@ -17,7 +17,7 @@ namespace meshc::spmd {
 using nd::TensorType;
 
 /// More permutes are not planned, as for a window.
-static constexpr int64_t mostSent = 8;
+static constexpr int64_t mostSlices = 8;
 
 namespace {
 /// Numbers of entries along the overlap.
@@ -102,7 +102,7 @@ std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
   if (!shape)
     return std::nullopt;
   // Of each window, a part moves. Only a rank's own part does not.
-  if (overlap.isOfResult && shape->widened / shape->step > mostSent + 2)
+  if (overlap.isOfResult && shape->widened / shape->step > mostSlices + 2)
     return std::nullopt;
   OverlapPlan plan;
   plan.block = shape->widened;
@@ -124,7 +124,7 @@ std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
     plan.bytes += known->bytes;
     sent += llvm::count_if(
         known->pieces, [](const WindowPiece &piece) { return !piece.isOwn(); });
-    if (sent > mostSent)
+    if (sent > mostSlices)
       return std::nullopt;
   }
   if (plan.windows.empty())

@@ -157,8 +157,7 @@ void addSharedPlans(SpmdDialect &dialect) {
 }
 
 static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound",
-                                     byteCostsAttrName = "spmd.byte_costs",
-                                     pointCostAttrName = "spmd.point_cost";
+                                     byteCostsAttrName = "spmd.byte_costs";
 
 void setMemoryBound(Operation *module, int64_t bytes) {
   Builder builder(module->getContext());
@@ -172,11 +171,6 @@ void setByteCosts(Operation *module, const ByteCosts &costs) {
     entries.push_back(
         builder.getNamedAttr(axis.getValue(), builder.getF64FloatAttr(cost)));
   module->setAttr(byteCostsAttrName, builder.getDictionaryAttr(entries));
-}
-
-void setPointCost(Operation *module, double cost) {
-  module->setAttr(pointCostAttrName,
-                  Builder(module->getContext()).getF64FloatAttr(cost));
 }
 
 /// The number, if it is finite and positive.
@@ -197,7 +191,7 @@ static ByteCosts readByteCosts(ModuleOp module) {
   return costs;
 }
 
-ReshardPlanner ReshardPlanner::of(Operation *op) {
+ReshardPlanner ReshardPlanner::of(Operation *op, double pointCost) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -207,8 +201,7 @@ ReshardPlanner ReshardPlanner::of(Operation *op) {
       mesh,
       bound ? std::optional<double>(static_cast<double>(bound.getInt()))
             : std::nullopt,
-      readByteCosts(module),
-      readCost(module->getAttr(pointCostAttrName)).value_or(1));
+      readByteCosts(module), pointCost);
   if (auto *dialect = op->getContext()->getLoadedDialect<SpmdDialect>())
     planner.plans = dialect->getRegisteredInterface<detail::SharedPlans>()->get(
         {mesh.getAsOpaquePointer(), bound.getAsOpaquePointer(),

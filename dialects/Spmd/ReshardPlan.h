@@ -104,10 +104,10 @@ public:
       : mesh(mesh), memoryBound(memoryBound), byteCosts(std::move(byteCosts)),
         pointCost(pointCost), plans(std::make_shared<ReshardPlans>()) {}
   /// The planner for the module around `op`: with its mesh, and the bound and
-  /// the costs that its attributes `spmd.memory_bound`, `spmd.byte_costs` and
-  /// `spmd.point_cost` give, if it has them. Planners for modules of one
-  /// context share their plans: trials of a program need mostly the same ones.
-  static ReshardPlanner of(mlir::Operation *op);
+  /// the costs that its attributes `spmd.memory_bound` and `spmd.byte_costs`
+  /// give, if it has them. Planners for modules of one context share their
+  /// plans: trials of a program need mostly the same ones.
+  static ReshardPlanner of(mlir::Operation *op, double pointCost = 1);
 
   /// The cheapest plan. One always exists if spmd.reshard verifies. Between two
   /// kinds of partial results, and between element types other than mayRound
@@ -156,11 +156,6 @@ void setMemoryBound(mlir::Operation *module, int64_t bytes);
 /// Gives the module the attribute `spmd.byte_costs`: a dictionary of numbers by
 /// axis. Those that are not finite and positive are ignored.
 void setByteCosts(mlir::Operation *module, const ByteCosts &costs);
-
-/// Gives the module the attribute `spmd.point_cost`; see
-/// ReshardPlanner::getPointCost. A cost that is not finite and positive is
-/// ignored.
-void setPointCost(mlir::Operation *module, double cost);
 
 } // namespace meshc::spmd
 

@@ -76,4 +76,6 @@ def Spmd_RoundAttr : AttrDef<Spmd_Dialect, "Round"> {
 
 def Spmd_CollectiveKindAttr : EnumAttr<Spmd_Dialect, Spmd_CollectiveKind, "collective">;
 
+include "dialects/Spmd/PlanAttributes.td"
+
 #endif // MESHC_DIALECTS_SPMD_SPMDDIALECT_TD

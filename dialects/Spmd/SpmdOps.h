@@ -13,6 +13,7 @@
 #define MESHC_DIALECTS_SPMD_SPMDOPS_H
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Spmd/PlanValue.h"
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/Traffic.h"
 #include "dialects/Spmd/WindowPlan.h"

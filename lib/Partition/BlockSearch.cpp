@@ -206,7 +206,7 @@ void BlockSearch::advance(Operation *op) {
   settledResults.clear();
   wantedResults.clear();
   for (OpResult result : op->getResults())
-    wantedResults.push_back(partitioner.getWanted(result));
+    wantedResults.push_back(block.getWanted(result));
   keyOfOp = getKeyOfOp(op);
   const bool isProduct = hasMostPoints(op);
   const Sums sums = findSums(op);
@@ -264,11 +264,10 @@ void BlockSearch::finish(State &state) {
   llvm::SmallVector<Form, 4> added;
   StepForms forms(*this, state, added);
   for (auto [operand, type] :
-       llvm::zip(partitioner.getTerminator()->getOperands(),
-                 partitioner.getFixedEnds())) {
+       llvm::zip(block.getTerminator()->getOperands(), block.getFixedEnds())) {
     if (forms.get(operand).empty())
       continue; // made by an op after those of this search
-    state.total += partitioner.obtain(operand, type, forms);
+    state.total += block.obtain(operand, type, forms);
     auto *pending = llvm::find(state.pending, operand);
     if (pending == state.pending.end())
       continue;
@@ -281,15 +280,15 @@ void BlockSearch::finish(State &state) {
   // Whether others can use these values as they lie is not known yet.
   if (moves == AxisMoves::One)
     for (Value value : outgoing)
-      state.total += planner.getCost(partitioner.getSettled(value, forms),
-                                     partitioner.getDesired(value).preferred);
+      state.total += planner.getCost(block.getSettled(value, forms),
+                                     block.getDesired(value).preferred);
 }
 
 llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   if (ops.empty())
     return {};
   dying = findLastUses(ops);
-  outgoing = findOutgoing(partitioner, ops);
+  outgoing = findOutgoing(block, ops);
   findLarge(ops);
   bounds = SearchBounds::of(ops.size(), mesh.getAxes().size());
   states.assign(1, State());

@@ -46,12 +46,12 @@ struct SearchBounds {
 /// 1610.02424).
 class BlockSearch {
 public:
-  BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+  BlockSearch(BlockPlanner &block, spmd::ReshardPlanner &planner,
               nd::MeshAttr mesh, AxisMoves moves)
-      : partitioner(partitioner), planner(planner), mesh(mesh), moves(moves) {}
+      : block(block), planner(planner), mesh(mesh), moves(moves) {}
 
   /// The choice for each of `ops`, which follow one another in the block. The
-  /// partitioner has built the ops before them.
+  /// block has built the ops before them.
   llvm::SmallVector<FactorChoice> run(llvm::ArrayRef<mlir::Operation *> ops);
   /// The cost of the choices that run() returned, with the ends of the block.
   double getCost() const { return cost; }
@@ -134,7 +134,7 @@ private:
         : search(search), state(state), added(added) {}
 
     llvm::SmallVector<nd::TensorType> get(mlir::Value value) const override {
-      auto types = search.partitioner.getBuilt().get(value);
+      auto types = search.block.getPlanned().get(value);
       if (auto known = search.common.find(value); known != search.common.end())
         types.append(known->second);
       for (llvm::ArrayRef<Form> forms :
@@ -195,7 +195,7 @@ private:
   void decideFirst();
   void finish(State &state);
 
-  BlockPartitioner &partitioner;
+  BlockPlanner &block;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   AxisMoves moves;

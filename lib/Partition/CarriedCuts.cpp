@@ -11,7 +11,7 @@
 #include "lib/Partition/DesiredSharding.h"
 #include "lib/Partition/FactorChoice.h"
 #include "lib/Partition/LoopPairs.h"
-#include "lib/Partition/LoopPartitioner.h"
+#include "lib/Partition/LoopPlanner.h"
 #include "lib/Partition/MoveLimit.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -142,7 +142,6 @@ void cutCarried(ModuleOp layout, ArrayRef<StringAttr> dims, StringAttr axis) {
     if (types.contains(tie.result.getType()))
       cutFirst(tie, dims, axis, mesh);
   });
-  setMayCutFurther(layout);
 }
 
 bool keepCarried(ModuleOp layout, ModuleOp partitioned) {

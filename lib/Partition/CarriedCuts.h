@@ -39,8 +39,8 @@ spmd::AxisList findCarriedDims(mlir::ModuleOp layout, mlir::StringAttr axis);
 /// something else of it lies on the axis. Loops of other functions follow for
 /// values of the same type: evaluation carries what training does. Carried sums
 /// that start at zero (findAddition), such as gradients, stay as they are:
-/// their shardings follow from their summands. Blocks may then cut placed dims
-/// further (MoveLimit).
+/// their shardings follow from their summands. Plans should then cut placed
+/// dims further where that helps (PlanOptions::mayCutFurther).
 void cutCarried(mlir::ModuleOp layout, llvm::ArrayRef<mlir::StringAttr> dims,
                 mlir::StringAttr axis);
 

@@ -29,12 +29,12 @@ std::shared_ptr<const BlockSearch::Choices>
 BlockSearch::findChoices(Operation *op, const AvailableForms &forms) {
   llvm::SmallVector<OperandForms> operands;
   for (Value operand : op->getOperands()) {
-    operands.push_back(partitioner.describe(operand, forms));
+    operands.push_back(block.describe(operand, forms));
     auto &types = operands.back().types;
-    for (const OfferedForm &kept : partitioner.getKept(operand))
+    for (const OfferedForm &kept : block.getKept(operand))
       types.push_back(kept.type);
-    for (const CopySource &source : partitioner.getCopySources(operand))
-      for (const OfferedForm &kept : partitioner.getKept(source.value))
+    for (const CopySource &source : block.getCopySources(operand))
+      for (const OfferedForm &kept : block.getKept(source.value))
         if (TensorType copied = source.getCopied(kept.type))
           types.push_back(copied);
   }
@@ -43,7 +43,7 @@ BlockSearch::findChoices(Operation *op, const AvailableForms &forms) {
     key.add(each);
   return planner.getFound<SearchMemo<Choices>>().get(std::move(key), [&] {
     return Choices(findFactorChoices(op, operands, wantedResults, planner, mesh,
-                                     partitioner.getLinkedCuts(), moves,
+                                     block.getLinkedCuts(), moves,
                                      bounds.choices));
   });
 }
@@ -51,7 +51,7 @@ BlockSearch::findChoices(Operation *op, const AvailableForms &forms) {
 /// What the choices for the op depend on, beside the forms of its operands.
 SearchKey BlockSearch::getKeyOfOp(Operation *op) {
   SearchKey key;
-  key.add(op, partitioner.getLinkedCuts());
+  key.add(op, block.getLinkedCuts());
   for (Value operand : op->getOperands()) // which are the same value
     key.add(size_t(llvm::find(op->getOperands(), operand).getIndex()));
   for (const WantedResult &wanted : wantedResults)
@@ -59,7 +59,7 @@ SearchKey BlockSearch::getKeyOfOp(Operation *op) {
   key.add(planner.getPointCost());
   key.add(bounds.choices);
   if (moves == AxisMoves::One && hasMostPoints(op)) // no other op moves axes
-    key.addAll(partitioner.getLinkedCuts().getAxes());
+    key.addAll(block.getLinkedCuts().getAxes());
   else
     key.add(~size_t(0)); // no length
   return key;
@@ -71,7 +71,7 @@ llvm::SmallVector<Value> BlockSearch::findRelevant(Operation *op) {
   llvm::SetVector<Value, llvm::SmallVector<Value>> values(llvm::from_range,
                                                           op->getOperands());
   for (size_t i = 0; i < values.size(); ++i)
-    for (const CopySource &source : partitioner.getCopySources(values[i]))
+    for (const CopySource &source : block.getCopySources(values[i]))
       values.insert(source.value);
   return values.takeVector();
 }
@@ -119,7 +119,7 @@ BlockSearch::makeEffect(const State &state, Operation *op,
   StepForms forms(*this, state, effect.added);
   for (auto [operand, type] :
        llvm::zip(op->getOperands(), effect.choice->operandTypes))
-    effect.obtained.push_back(partitioner.obtain(operand, type, forms));
+    effect.obtained.push_back(block.obtain(operand, type, forms));
   for (auto [result, type] :
        llvm::zip(op->getResults(), effect.choice->resultTypes))
     addResult(effect, state, result, type);
@@ -134,7 +134,7 @@ void BlockSearch::addResult(Effect &effect, const State &state, OpResult result,
   StepForms forms(*this, state, effect.added);
   forms.add(result, made);
   auto &cost = effect.results.emplace_back(0, false);
-  if (partitioner.isRecomputed(result) || result.use_empty())
+  if (block.isRecomputed(result) || result.use_empty())
     return;
   const WantedResult &wanted = wantedResults[result.getResultNumber()];
   if (made.isPartial() || wanted.share != 1) {
@@ -144,7 +144,7 @@ void BlockSearch::addResult(Effect &effect, const State &state, OpResult result,
   TensorType &settled = settledResults[{result.getResultNumber(), made}];
   if (!settled)
     settled = wanted.desired.settle(made);
-  cost.first = partitioner.obtain(result, settled, forms);
+  cost.first = block.obtain(result, settled, forms);
 }
 
 bool BlockSearch::isLarge(Value value) const {

@@ -23,7 +23,7 @@ namespace meshc::partition {
 struct OperandForms {
   /// The shardings in which it is already available; the first is that of its
   /// defining op. Behind them, those in which an earlier loop may keep it: what
-  /// that costs counts later (BlockPartitioner::obtain).
+  /// that costs counts later (BlockPlanner::obtain).
   llvm::SmallVector<nd::TensorType> types;
   /// Any sharding is free, because the value is recomputed (constants and the
   /// like).

@@ -41,20 +41,19 @@ findLastUses(ArrayRef<Operation *> ops) {
   return dying;
 }
 
-llvm::SmallVector<Value> findOutgoing(BlockPartitioner &partitioner,
+llvm::SmallVector<Value> findOutgoing(BlockPlanner &block,
                                       ArrayRef<Operation *> ops) {
   llvm::SmallVector<Value> outgoing;
-  Operation *terminator = partitioner.getTerminator();
+  Operation *terminator = block.getTerminator();
   llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
   auto isRead = [&](OpOperand &use) {
     return use.getOwner() == terminator
-               ? partitioner.isStackForOps(use.getOperandNumber())
+               ? block.isStackForOps(use.getOperandNumber())
                : !inside.contains(use.getOwner());
   };
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (!partitioner.isRecomputed(result) &&
-          llvm::any_of(result.getUses(), isRead))
+      if (!block.isRecomputed(result) && llvm::any_of(result.getUses(), isRead))
         outgoing.push_back(result);
   return outgoing;
 }

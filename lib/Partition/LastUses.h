@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_PARTITION_LASTUSES_H
 #define MESHC_LIB_PARTITION_LASTUSES_H
 
-#include "lib/Partition/BlockPartitioner.h"
+#include "lib/Partition/BlockPlanner.h"
 
 namespace meshc::partition {
 
@@ -21,8 +21,7 @@ findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
 /// block, loops and updates included, and stacks that ops use after the loop
 /// around them. Constants and the like are not in it.
 llvm::SmallVector<mlir::Value>
-findOutgoing(BlockPartitioner &partitioner,
-             llvm::ArrayRef<mlir::Operation *> ops);
+findOutgoing(BlockPlanner &block, llvm::ArrayRef<mlir::Operation *> ops);
 
 /// The value that the only user of `value` makes, if it is linear in it; null
 /// otherwise.

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LoopCopies.h"
-#include "dialects/Nd/Ops/LoopEdit.h"
-#include "dialects/Spmd/ReshardPlan.h"
-#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/BuildOp.h"
+#include "lib/Partition/FactorChoice.h"
 
 using namespace mlir;
 
 namespace meshc::partition {
+
+using spmd::StepKind;
 
 namespace {
 /// Numbers values of both bodies, and of the block around them: equal values
@@ -170,40 +171,60 @@ double getMostForCopies(ModuleOp partitioned) {
   return most;
 }
 
-/// Erases what nothing uses in loops that read the stacks, and their entries of
-/// the stacks that are not used then.
-static void dropUnusedEntries(const llvm::SmallSetVector<Value, 4> &stacks,
-                              RewriterBase &rewriter) {
-  llvm::SmallSetVector<nd::ScanOp, 4> readers;
-  for (Value stack : stacks)
-    for (Operation *user : stack.getUsers())
-      if (auto loop = dyn_cast<nd::ScanOp>(user))
-        readers.insert(loop);
-  for (nd::ScanOp loop : readers) {
-    nd::eraseDeadOps(rewriter, loop.getBlock());
-    for (const nd::Tie &tie : loop.getTies())
-      if (tie.kind == nd::TieKind::StackedOperand &&
-          stacks.contains(tie.operand) && tie.argument.use_empty())
-        nd::dropStackedOperand(loop, tie.argument);
-  }
+/// Whether a step makes its forms by ops that each copy or compute elements,
+/// without a product or an exchange between ranks.
+static bool isCheap(const PlanStep &step, nd::MeshAttr mesh) {
+  if (step.kind == StepKind::Repeat || step.kind == StepKind::Return ||
+      step.kind == StepKind::Same)
+    return true;
+  return step.kind == StepKind::Make && !hasMostPoints(step.op) &&
+         !isExchanged(*step.op, step.axes, mesh);
 }
 
-void dropUnused(const LoopCopies &copies) {
-  llvm::SmallSetVector<Value, 4> stacks;
-  for (const auto &[value, ofValue] : copies.stacks)
-    stacks.insert_range(ofValue);
-  if (stacks.empty())
-    return;
-  auto loop = stacks.front().getDefiningOp<nd::ScanOp>();
-  IRRewriter rewriter(loop.getContext());
-  dropUnusedEntries(stacks, rewriter);
-  llvm::BitVector arguments(loop.getBlock().getNumArguments(), true);
-  llvm::BitVector results(loop.getNumResults(), true);
-  for (Value stack : stacks)
-    if (stack.use_empty())
-      results.reset(cast<OpResult>(stack).getResultNumber());
-  if (!results.all())
-    nd::keepTies(rewriter, loop, arguments, results);
+FormSet findMoved(const BlockPlan &body, spmd::ReshardPlanner &planner,
+                  nd::MeshAttr mesh) {
+  FormSet moved;
+  for (const PlanStep &step : body.steps) {
+    bool isMoved = false;
+    if (step.kind == StepKind::Move)
+      isMoved = !step.operands[0].isPartial() &&
+                (moved.contains({step.value, step.operands[0]}) ||
+                 planner.getCost(step.operands[0], step.results[0]) > 0);
+    else if (step.kind == StepKind::Same)
+      isMoved = moved.contains({step.op->getOperand(0), step.results[0]});
+    else if (isCheap(step, mesh))
+      isMoved = llvm::any_of(step.getUsed(), [&](const Form &form) {
+        return moved.contains(form);
+      });
+    if (isMoved)
+      moved.insert_range(step.getMade());
+  }
+  return moved;
+}
+
+void keepTaken(LoopCopies copies, BlockPlan &plan) {
+  FormSet taken;
+  auto takes = [&](const PlanStep &step) {
+    return step.kind == StepKind::Take && step.loop == copies.loop;
+  };
+  for (PlanStep &step : plan.steps) {
+    if (step.kind != StepKind::Loop || llvm::none_of(step.body->steps, takes))
+      continue;
+    // What the loop would compute from what it takes may be of no use any more.
+    step.body->dropUnused(cast<nd::ScanOp>(step.op).getYield());
+    for (const PlanStep &inside : step.body->steps)
+      if (takes(inside))
+        taken.insert({inside.source, inside.results[0]});
+  }
+  auto loop = llvm::find_if(
+      plan.steps, [&](const PlanStep &step) { return step.op == copies.loop; });
+  for (const Form &form : copies.offered)
+    if (taken.contains(form)) {
+      PlanStep keep{StepKind::Keep, /*op=*/nullptr, form.value};
+      keep.results = {form.type};
+      loop->body->add(std::move(keep));
+    }
+  loop->body->dropUnused(copies.loop.getYield());
 }
 
 } // namespace meshc::partition

@@ -7,7 +7,8 @@
 #ifndef MESHC_LIB_PARTITION_LOOPCOPIES_H
 #define MESHC_LIB_PARTITION_LOOPCOPIES_H
 
-#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Partition/Plan.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace meshc::partition {
@@ -28,22 +29,31 @@ llvm::MapVector<mlir::Value, mlir::Value> findLoopTwins(nd::ScanOp earlier,
 /// Whether a later loop of the block may have twins of the loop's values.
 bool isFollowed(nd::ScanOp loop);
 
-/// What a loop of the new block may keep for later ones, besides what its model
-/// keeps: stacked results whose entries are values that its body has moved to
-/// other shardings, or has made of such values by ops other than products. It
-/// keeps those that are used.
+/// What a loop may keep for later ones, besides what its model keeps: values
+/// that its body moves to other shardings, or makes of such values by ops other
+/// than products. It keeps those that are taken.
 struct LoopCopies {
-  nd::ScanOp loop; ///< the old one
-  /// The stacks, by the values of its body.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::OpResult, 1>> stacks;
+  nd::ScanOp loop;
+  llvm::SmallVector<Form> offered; ///< of values of its body
 };
 
-/// One of these stacks, as a later loop sees it.
+/// One of these forms, as a later loop sees it.
 struct OfferedForm {
-  nd::TensorType type;  ///< of its entries
-  double cost;          ///< of keeping an entry, in bytes that are sent
-  mlir::OpResult stack; ///< of the new loop
+  nd::TensorType type;
+  double cost; ///< of keeping an entry, in bytes that are sent
+  nd::ScanOp loop;
+  mlir::Value source; ///< of that loop's body
 };
+
+/// The forms of a loop's body that cost a move: what is moved to another
+/// sharding, and what ops make of it, products excepted. Results of products
+/// are computed again only where the program asks for it.
+FormSet findMoved(const BlockPlan &body, spmd::ReshardPlanner &planner,
+                  nd::MeshAttr mesh);
+
+/// Lets the loop, whose block has the plan, keep what later loops of the block
+/// take. Drops steps of these loops that nothing uses.
+void keepTaken(LoopCopies copies, BlockPlan &plan);
 
 /// The highest cost of a kept byte (MoveLimit::keptByteCost) at which a loop of
 /// the program may have copies to keep: where it moves a value, and another
@@ -52,10 +62,6 @@ struct OfferedForm {
 /// ones. 0 if there are no such moves. The program is one after the phase
 /// partition.
 double getMostForCopies(mlir::ModuleOp partitioned);
-
-/// Replaces the new loop by one without the stacks that nothing uses. To be
-/// called for later loops first.
-void dropUnused(const LoopCopies &copies);
 
 } // namespace meshc::partition
 

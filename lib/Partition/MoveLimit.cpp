@@ -6,16 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/MoveLimit.h"
-#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
 namespace meshc::partition {
-
-static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
-                                     mayCutFurtherName = "spmd.may_cut_further",
-                                     refusedShareName = "spmd.refused_share",
-                                     keptByteCostName = "spmd.kept_byte_cost";
 
 /// Of what a function sends, and of what it computes. Of a block that saves
 /// less, a trial would take longer than it is worth. Work that only pointwise
@@ -51,54 +45,6 @@ std::optional<double> MoveLimit::getRefusedShare() const {
     if (isWorthTrial(block))
       least = std::min(least.value_or(block.share), block.share);
   return least;
-}
-
-static void set(ModuleOp module, StringRef name, double number) {
-  Builder builder(module.getContext());
-  module->setAttr(name, builder.getF64FloatAttr(number));
-}
-
-static std::optional<double> get(ModuleOp module, StringRef name) {
-  auto number = module->getAttrOfType<FloatAttr>(name);
-  if (!number || !(number.getValueAsDouble() >= 0))
-    return std::nullopt;
-  return number.getValueAsDouble();
-}
-
-void setMoveShare(ModuleOp module, double share) {
-  set(module, moveShareName, share);
-  setMayCutFurther(module);
-}
-
-void setMayCutFurther(ModuleOp module) {
-  module->setAttr(mayCutFurtherName, UnitAttr::get(module.getContext()));
-}
-
-void setKeptByteCost(ModuleOp module, double cost) {
-  set(module, keptByteCostName, cost);
-}
-
-MoveLimit readMoveLimit(ModuleOp module) {
-  MoveLimit limit;
-  limit.keptByteCost = get(module, keptByteCostName);
-  limit.share = get(module, moveShareName).value_or(limit.share);
-  limit.mayCutFurther = module->hasAttr(mayCutFurtherName);
-  return limit;
-}
-
-void setRefusedShare(ModuleOp module, const MoveLimit &limit) {
-  module->removeAttr(refusedShareName);
-  if (std::optional<double> share = limit.getRefusedShare())
-    set(module, refusedShareName, *share);
-}
-
-std::optional<double> takeRefusedShare(ModuleOp module) {
-  std::optional<double> share = get(module, refusedShareName);
-  module->removeAttr(moveShareName);
-  module->removeAttr(mayCutFurtherName);
-  module->removeAttr(keptByteCostName);
-  module->removeAttr(refusedShareName);
-  return share;
 }
 
 } // namespace meshc::partition

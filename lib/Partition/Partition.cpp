@@ -13,6 +13,11 @@
 namespace meshc::partition {
 
 void addPartitionPasses(mlir::OpPassManager &passes) {
+  passes.addPass(createChoosePlan());
+  addBuildPasses(passes);
+}
+
+void addBuildPasses(mlir::OpPassManager &passes) {
   passes.addPass(createPartitionProgram());
   // Values that were computed in a sharding that nothing uses.
   passes.addPass(mlir::createCSEPass());

@@ -18,8 +18,11 @@ namespace meshc::partition {
 #define GEN_PASS_DECL
 #include "lib/Partition/Passes.h.inc"
 
-/// The passes of the phase, its verifier last.
+/// The passes of the phase, its verifier last, with the usual plans.
 void addPartitionPasses(mlir::OpPassManager &passes);
+
+/// The same without the choice of plans: functions have them (`spmd.plan`).
+void addBuildPasses(mlir::OpPassManager &passes);
 
 #define GEN_PASS_REGISTRATION
 #include "lib/Partition/Passes.h.inc"

@@ -9,17 +9,17 @@
 
 include "mlir/Pass/PassBase.td"
 
-def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
-  let summary = "makes every op local; disagreements become spmd.reshard";
+def ChoosePlan : Pass<"meshc-choose-plan", "::mlir::ModuleOp"> {
+  let summary = "chooses how each function is partitioned, as its attribute 'spmd.plan'";
   let description = [{
-    Rebuilds every function with sharded types. For each op, the axes that cut each
-    factor of its partition rule are chosen among those that its operands have and
-    its results want. A beam search over the ops in program order finds the choices
+    Makes the plan (`#spmd.plan`) of every function: for each op, the axes that cut
+    each factor of its partition rule are chosen among those that its operands have and
+    its results want. A beam search over the ops finds the choices
     that together move the fewest bytes and compute the least; it ends at loops, and
-    begins again after them. An operand that lies otherwise gets a
-    `spmd.reshard`, once per value and sharding. A result with cut Reduce factors
+    begins again after them. An operand that lies otherwise is moved, once per value
+    and form. A result with cut Reduce factors
     is a partial value. Partial values stay so through ops that are linear in
-    them while that moves no more bytes, and are resharded at their first other
+    them while that moves no more bytes, and are reduced at their first other
     use. Values then lie as `nd.sharding` wants. Along their open dims
     (`nd.open_dims`), they lie as they were computed. Sums that were partial take
     there the sharding that the first user wants, which passes it on from the values
@@ -28,19 +28,23 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     Constants, indices and random numbers are recomputed in every sharding that is
     needed. Copies, such as renames and broadcasts, are made again from their operand
     if it has the sharding, or moves for fewer bytes, and an operand of a rename from
-    its result. The pass removes `nd.sharding` and
-    `nd.open_dims`.
+    its result.
 
-    The body of a loop is rebuilt in the same way. A carried value has the wanted
+    The body of a loop is planned in the same way. A carried value has the wanted
     sharding of its result at both ends of an iteration; its open dims lie as in its
-    initial value. Stacked tensors enter as wanted; their entries are resharded inside. So are the entries of stacked results,
+    initial value. Stacked tensors enter as wanted; their entries are moved inside. So are the entries of stacked results,
     unless they are partial and ops that are linear in the stack move fewer bytes if
     it stays so: the gradients of a stacked parameter from two loops are added, and
-    the sum is resharded once. Whole tensors are resharded before the loop, once for
-    each sharding that the body needs, and become further whole operands. A carried
+    the sum is moved once. Whole tensors are moved before the loop, once for
+    each form that the body needs, and become further whole operands. A carried
     value that starts at zero, and is used only in an addition whose result is only
     carried on, has the sharding of what is added to it: it stays a partial sum and is
-    resharded after the loop.
+    moved after the loop.
+
+    Axes move to other dims where this saves enough of what a block sends
+    (`move-share`). Where it would save less, the module's attribute
+    `spmd.refused_share` names the share with which the train step would be another
+    one.
 
     ```mlir
     !s = !nd.tensor<f32, []>
@@ -48,6 +52,73 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     !block = !nd.tensor<f32, [batch = 8 on {data} ]>
     module attributes {nd.mesh = #nd.mesh<data = 2>} {
       func.func @f(%x: !x {nd.sharding = !block}) -> (!s {nd.sharding = !s}) {
+        %y = nd.reduce_sum %x {dims = ["batch"], nd.sharding = [!s]} : (!x) -> !s
+        return %y : !s
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [batch = 8]>
+    !block = !nd.tensor<f32, [batch = 8 on {data} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      func.func @f(%x: !x {nd.sharding = !block}) -> (!s {nd.sharding = !s})
+          attributes {spmd.plan = #spmd.plan<([batch {data} ]) {
+            make op 0 nd.reduce_sum [{data} ] ([batch {data} ]) -> ([] sum {data})
+            move op 0 [] sum {data} -> []
+          } ([])>} {
+        %y = nd.reduce_sum %x {dims = ["batch"], nd.sharding = [!s]} : (!x) -> !s
+        return %y : !s
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"moveShare", "move-share", "double", "0.5",
+           "move axes where a block then sends at most this share of its bytes">,
+    Option<"mayCutFurther", "may-cut-further", "bool", "false",
+           "let blocks cut placed dims further where no axes move">,
+    Option<"keptByteCost", "kept-byte-cost", "double", "-1",
+           "what a byte costs that a loop keeps as a copy, in bytes that are sent; "
+           "below 0: loops keep no copies">,
+    Option<"pointCost", "point-cost", "double", "1",
+           "what a point of a pointwise op costs, in bytes that are sent">,
+    Option<"gathersOnce", "gather-once", "bool", "false",
+           "gather parameters once for all micro-batches">];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
+def ReadPlan : Pass<"meshc-read-plan", "::mlir::ModuleOp"> {
+  let summary = "gives each function the plan that a file has for it";
+  let description = [{
+    The file is what meshc writes beside the dump of the phase partition: a dictionary
+    of plans by the names of the functions. The pass fails, with an error at the
+    function or at the place in the file, if the file has no plan for a function, or
+    one for a function that is not there.
+  }];
+  let options = [Option<"file", "file", "std::string", "", "the file with the plans">];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
+def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
+  let summary = "makes every op local, as the functions' plans say; moves become spmd.reshard";
+  let description = [{
+    Rebuilds every function with sharded types from its plan, the attribute
+    `spmd.plan`, in one pass over the steps. Removes the plan, `nd.sharding` and
+    `nd.open_dims`. A plan that does not fit the function is an error that names the
+    step: plans may come from a file (meshc-read-plan).
+
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [batch = 8]>
+    !block = !nd.tensor<f32, [batch = 8 on {data} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      func.func @f(%x: !x {nd.sharding = !block}) -> (!s {nd.sharding = !s})
+          attributes {spmd.plan = #spmd.plan<([batch {data} ]) {
+            make op 0 nd.reduce_sum [{data} ] ([batch {data} ]) -> ([] sum {data})
+            move op 0 [] sum {data} -> []
+          } ([])>} {
         %y = nd.reduce_sum %x {dims = ["batch"], nd.sharding = [!s]} : (!x) -> !s
         return %y : !s
       }

@@ -26,11 +26,11 @@ struct FoundBlock {
 /// What a search of the block finds. It may have been done before, for a block
 /// like this one.
 static std::shared_ptr<const FoundBlock>
-searchOnce(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+searchOnce(BlockPlanner &block, spmd::ReshardPlanner &planner,
            nd::MeshAttr mesh, AxisMoves moves, ArrayRef<Operation *> ops) {
-  SearchKey key = getSearchKey(partitioner, planner, moves, ops);
+  SearchKey key = getSearchKey(block, planner, moves, ops);
   return planner.getFound<SearchMemo<FoundBlock>>().get(std::move(key), [&] {
-    BlockSearch search(partitioner, planner, mesh, moves);
+    BlockSearch search(block, planner, mesh, moves);
     FoundBlock found;
     found.choices = search.run(ops);
     found.cost = search.getCost();
@@ -44,32 +44,32 @@ static MoveLimit::Amount getAmount(const FoundBlock &found, double runs) {
   return {found.bytes * runs, (found.cost - found.bytes) * runs};
 }
 
-llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
+llvm::SmallVector<FactorChoice> searchBlock(BlockPlanner &block,
                                             spmd::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
   if (ops.empty())
     return {};
-  auto inPlace = searchOnce(partitioner, planner, mesh, AxisMoves::None, ops);
+  auto inPlace = searchOnce(block, planner, mesh, AxisMoves::None, ops);
   const double runs = double(nd::countRuns(ops.front()));
   MoveLimit::Amount used = getAmount(*inPlace, runs);
   if (inPlace->bytes <= 0) {
     limit.noteUsed(used);
     return inPlace->choices;
   }
-  partitioner.setMayCutFurther(ops, true);
-  auto moving = searchOnce(partitioner, planner, mesh, AxisMoves::One, ops);
+  block.setMayCutFurther(ops, true);
+  auto moving = searchOnce(block, planner, mesh, AxisMoves::One, ops);
   const double share = moving->bytes / inPlace->bytes;
   LDBG() << ops.size() << " ops from " << ops.front()->getLoc() << ": in place "
          << inPlace->bytes << " bytes, cost " << inPlace->cost << "; moving "
          << moving->bytes << " bytes, cost " << moving->cost;
   const bool costsLess = moving->cost < inPlace->cost;
   MoveLimit::Amount other = getAmount(*moving, runs);
-  if (costsLess && share <= limit.share) {
+  if (costsLess && share <= limit.options.moveShare) {
     limit.noteUsed(other);
     return moving->choices;
   }
-  partitioner.setMayCutFurther(ops, limit.mayCutFurther);
+  block.setMayCutFurther(ops, limit.options.mayCutFurther);
   limit.noteUsed(used);
   if (costsLess)
     limit.noteRefused(share,

@@ -12,7 +12,7 @@
 #ifndef MESHC_LIB_PARTITION_SEARCHBLOCK_H
 #define MESHC_LIB_PARTITION_SEARCHBLOCK_H
 
-#include "lib/Partition/BlockPartitioner.h"
+#include "lib/Partition/BlockPlanner.h"
 
 namespace meshc::partition {
 
@@ -24,7 +24,7 @@ namespace meshc::partition {
 /// memory. Notes the share in the limit if it exceeds it, and what the block
 /// sends and computes.
 llvm::SmallVector<FactorChoice>
-searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+searchBlock(BlockPlanner &block, spmd::ReshardPlanner &planner,
             nd::MeshAttr mesh, MoveLimit &limit,
             llvm::ArrayRef<mlir::Operation *> ops);
 

@@ -92,8 +92,8 @@ namespace {
 /// are met; what is known of each is written once.
 class BlockKey {
 public:
-  BlockKey(BlockPartitioner &partitioner, ArrayRef<Operation *> ops)
-      : partitioner(partitioner), ops(ops), inside(ops.begin(), ops.end()) {}
+  BlockKey(BlockPlanner &block, ArrayRef<Operation *> ops)
+      : block(block), ops(ops), inside(ops.begin(), ops.end()) {}
   SearchKey run(double pointCost, AxisMoves moves);
 
 private:
@@ -104,7 +104,7 @@ private:
   void addEnds();
   void addValue(Value value);
 
-  BlockPartitioner &partitioner;
+  BlockPlanner &block;
   ArrayRef<Operation *> ops;
   llvm::SmallPtrSet<Operation *, 32> inside;
   llvm::DenseMap<Value, size_t> numbers;
@@ -121,12 +121,12 @@ void BlockKey::addNumber(Value value) {
 }
 
 void BlockKey::addOp(Operation *op) {
-  key.add(op, partitioner.getLinkedCuts());
+  key.add(op, block.getLinkedCuts());
   for (Value operand : op->getOperands())
     addNumber(operand);
   for (OpResult result : op->getResults()) {
     addNumber(result);
-    key.add(partitioner.getWanted(result));
+    key.add(block.getWanted(result));
     key.add(size_t(result.use_empty()));
   }
 }
@@ -148,8 +148,8 @@ void BlockKey::addUses() {
 }
 
 void BlockKey::addEnds() {
-  auto operands = partitioner.getTerminator()->getOperands();
-  auto types = partitioner.getFixedEnds();
+  auto operands = block.getTerminator()->getOperands();
+  auto types = block.getFixedEnds();
   key.add(std::min<size_t>(operands.size(), types.size()));
   for (auto [operand, type] : llvm::zip(operands, types)) {
     addNumber(operand);
@@ -160,22 +160,21 @@ void BlockKey::addEnds() {
 /// What is known of the value before the search.
 void BlockKey::addValue(Value value) {
   key.add(value.getType());
-  auto built = partitioner.getBuilt().get(value);
+  auto built = block.getPlanned().get(value);
   key.addAll(built);
-  key.add(partitioner.describe(value, partitioner.getBuilt()));
+  key.add(block.describe(value, block.getPlanned()));
   // Where a value settles follows from its first form, and is described.
   if (built.empty())
-    key.add(partitioner.getDesired(value));
-  key.add(size_t(hasOneUser(value)) | size_t(partitioner.isZero(value)) << 1 |
-          size_t(isStack(value)) << 2 |
-          size_t(partitioner.isOuter(value)) << 3);
-  auto kept = partitioner.getKept(value);
+    key.add(block.getDesired(value));
+  key.add(size_t(hasOneUser(value)) | size_t(block.isZero(value)) << 1 |
+          size_t(isStack(value)) << 2 | size_t(block.isOuter(value)) << 3);
+  auto kept = block.getKept(value);
   key.add(kept.size());
   for (const OfferedForm &form : kept) {
     key.add(form.type);
     key.add(form.cost);
   }
-  auto sources = partitioner.getCopySources(value);
+  auto sources = block.getCopySources(value);
   key.add(sources.size());
   for (const CopySource &source : sources) {
     addNumber(source.value);
@@ -194,7 +193,7 @@ void BlockKey::addValue(Value value) {
 void BlockKey::addMoves(AxisMoves moves) {
   llvm::SmallVector<Value> outgoing;
   if (moves == AxisMoves::One)
-    outgoing = findOutgoing(partitioner, ops);
+    outgoing = findOutgoing(block, ops);
   bool movesProducts =
       moves == AxisMoves::One && llvm::any_of(ops, hasMostPoints);
   key.add(size_t(movesProducts));
@@ -206,7 +205,7 @@ void BlockKey::addMoves(AxisMoves moves) {
 SearchKey BlockKey::run(double pointCost, AxisMoves moves) {
   key.add(pointCost);
   addMoves(moves);
-  key.addAll(partitioner.getLinkedCuts().getAxes());
+  key.addAll(block.getLinkedCuts().getAxes());
   key.add(ops.size());
   for (Operation *op : ops)
     addOp(op);
@@ -218,10 +217,9 @@ SearchKey BlockKey::run(double pointCost, AxisMoves moves) {
   return std::move(key);
 }
 
-SearchKey getSearchKey(BlockPartitioner &partitioner,
-                       const spmd::ReshardPlanner &planner, AxisMoves moves,
-                       ArrayRef<Operation *> ops) {
-  return BlockKey(partitioner, ops).run(planner.getPointCost(), moves);
+SearchKey getSearchKey(BlockPlanner &block, const spmd::ReshardPlanner &planner,
+                       AxisMoves moves, ArrayRef<Operation *> ops) {
+  return BlockKey(block, ops).run(planner.getPointCost(), moves);
 }
 
 } // namespace meshc::partition

@@ -15,7 +15,7 @@
 #ifndef MESHC_LIB_PARTITION_SEARCHKEY_H
 #define MESHC_LIB_PARTITION_SEARCHKEY_H
 
-#include "lib/Partition/BlockPartitioner.h"
+#include "lib/Partition/BlockPlanner.h"
 #include <mutex>
 #include <unordered_map>
 
@@ -87,16 +87,15 @@ private:
       results;
 };
 
-/// The key of a search of `ops`, which follow one another in the partitioner's
+/// The key of a search of `ops`, which follow one another in the block's
 /// block, with these moves: how the ops depend on one another, how they may be
 /// cut, in which forms the values from before them are there, and what is
-/// wanted of all values. The partitioner has built the ops before them.
+/// wanted of all values. The block has built the ops before them.
 ///
 /// The planner is no part of it but for its cost of points: keys of planners
 /// that share their plans may be compared.
-SearchKey getSearchKey(BlockPartitioner &partitioner,
-                       const spmd::ReshardPlanner &planner, AxisMoves moves,
-                       llvm::ArrayRef<mlir::Operation *> ops);
+SearchKey getSearchKey(BlockPlanner &block, const spmd::ReshardPlanner &planner,
+                       AxisMoves moves, llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace meshc::partition
 

@@ -63,24 +63,32 @@ static Value widen(Value block, OpBuilder &builder) {
   return nd::CastOp::create(builder, block.getLoc(), wide, block);
 }
 
+llvm::SmallVector<TensorType> getWidened(Operation &op,
+                                         ArrayRef<TensorType> computed,
+                                         ArrayRef<TensorType> blocks) {
+  auto isOther = [](auto pair) {
+    return nd::getTensorType(std::get<0>(pair)).getElementType() !=
+           TensorType(std::get<1>(pair)).getElementType();
+  };
+  llvm::SmallVector<TensorType> widened(blocks);
+  const bool takesWide =
+      llvm::any_of(llvm::zip(op.getOperands(), blocks), isOther);
+  const bool makesWide =
+      llvm::any_of(llvm::zip(op.getResults(), computed), isOther);
+  if (takesWide || (makesWide && !isa<nd::EinsumOp>(op)))
+    llvm::transform(widened, widened.begin(), getWide);
+  return widened;
+}
+
 llvm::SmallVector<Value> widenBlocks(Operation &op,
                                      ArrayRef<TensorType> computed,
                                      ArrayRef<Value> blocks,
                                      OpBuilder &builder) {
-  auto isOther = [](auto pair) {
-    return nd::getTensorType(std::get<0>(pair)).getElementType() !=
-           nd::getTensorType(std::get<1>(pair)).getElementType();
-  };
+  auto types = llvm::map_to_vector(
+      blocks, [](Value block) { return nd::getTensorType(block); });
   llvm::SmallVector<Value> widened(blocks);
-  const bool takesWide =
-      llvm::any_of(llvm::zip(op.getOperands(), blocks), isOther);
-  const bool makesWide =
-      llvm::any_of(llvm::zip(op.getResults(), computed), [](auto pair) {
-        return nd::getTensorType(std::get<0>(pair)).getElementType() !=
-               TensorType(std::get<1>(pair)).getElementType();
-      });
-  if (takesWide || (makesWide && !isa<nd::EinsumOp>(op)))
-    for (Value &block : widened)
+  for (auto [block, type] : llvm::zip(widened, getWidened(op, computed, types)))
+    if (block.getType() != type)
       block = widen(block, builder);
   return widened;
 }

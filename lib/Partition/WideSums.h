@@ -40,8 +40,14 @@ llvm::SmallVector<nd::TensorType>
 getComputedTypes(mlir::Operation &op, llvm::ArrayRef<nd::TensorType> made,
                  bool addsOverlaps);
 
-/// The blocks in the types that the op takes if its results have the types
-/// `computed`: a product takes 16 bits, or only f32, as all other ops.
+/// The types in which the op takes blocks of these types if its results have
+/// the types `computed`: a product takes 16 bits, or only f32, as all other
+/// ops.
+llvm::SmallVector<nd::TensorType>
+getWidened(mlir::Operation &op, llvm::ArrayRef<nd::TensorType> computed,
+           llvm::ArrayRef<nd::TensorType> blocks);
+
+/// The blocks in these types.
 llvm::SmallVector<mlir::Value>
 widenBlocks(mlir::Operation &op, llvm::ArrayRef<nd::TensorType> computed,
             llvm::ArrayRef<mlir::Value> blocks, mlir::OpBuilder &builder);

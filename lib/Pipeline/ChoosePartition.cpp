@@ -6,14 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/ChoosePartition.h"
+#include "dialects/Spmd/FunctionPlans.h"
 #include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Cost/CostModel.h"
 #include "lib/Partition/CarriedCuts.h"
+#include "lib/Partition/ChoosePlans.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/LoopCopies.h"
-#include "lib/Partition/MoveLimit.h"
 #include "lib/Pipeline/Outcome.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
@@ -27,6 +28,8 @@
 using namespace mlir;
 
 namespace meshc {
+
+using partition::PlanOptions;
 
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives.
@@ -63,17 +66,33 @@ static std::optional<Outcome> predict(ModuleOp program,
 }
 
 namespace {
+/// A program, and the plans from which it was built.
+struct PartitionedProgram {
+  OwningOpRef<ModuleOp> program;
+  DictionaryAttr plans;
+};
+
+/// What plans are chosen for: the program after the phase layout, with the
+/// shardings that a trial gives to some of its values, and what the search may
+/// do.
+struct Variant {
+  OwningOpRef<ModuleOp> layout;
+  PlanOptions options;
+
+  Variant clone() const { return {layout.get().clone(), options}; }
+};
+
 /// The best partitioned program of those that were tried: that of the least
 /// predicted step, as far as it is worth its memory.
 class Choice {
 public:
-  Choice(OwningOpRef<ModuleOp> &program, const CompileOptions &options,
+  Choice(ModuleOp layout, const CompileOptions &options,
          const cost::Machine &machine)
-      : program(program), layout(program->clone()), options(options),
+      : layout(layout), variant{layout.clone(), {}}, options(options),
         machine(machine) {}
 
-  /// Partitions the program with the usual limit for moves of axes. Fails, with
-  /// an error, if the program cannot be partitioned.
+  /// Partitions the program with the usual plans. Fails, with an error, if the
+  /// program cannot be partitioned.
   ExitCode takeUsual();
   /// Whether what loops carry follows the axes that move, or stays as it is.
   enum class Carried { Follows, Stays };
@@ -90,6 +109,10 @@ public:
   /// Tries the cost of pointwise ops that the machine has. Returns whether the
   /// program is now another one.
   bool tryPointCost();
+  /// The best plans, and their program.
+  PartitionedProgram take() { return {std::move(program), plans}; }
+  /// Whether plans of a trial could not be built, which is a defect of meshc.
+  bool hasDefect() const { return isDefect; }
 
 private:
   /// Whether the first outcome, of two that fit, is better.
@@ -98,42 +121,56 @@ private:
   bool isMuchShorter(const Outcome &one, const Outcome &other) const;
   bool isWorthIt(const Outcome &one, const Outcome &other) const;
 
+  /// The program that the plans are of; null, and a defect, if they cannot be
+  /// built.
+  OwningOpRef<ModuleOp> build(DictionaryAttr ofProgram);
   /// Predicts `best` unless it is known. Returns whether it is.
   bool knowsBest();
   /// Tries each dim over these axes together. Returns whether a program was
   /// kept.
   bool tryCarriedOver(ArrayRef<StringAttr> axes);
   enum class Tried { Refused, Same, Taken };
-  /// What has become of `other`: nothing; `layout`, for the same program; or
-  /// `layout` of another program.
-  Tried tryOther(OwningOpRef<ModuleOp> other, Judge judge);
+  /// What has become of `other`: nothing; `variant`, for the same program; or
+  /// `variant` of another program.
+  Tried tryOther(Variant other, Judge judge);
 
-  OwningOpRef<ModuleOp> &program;
-  /// What `program` was made from: before the phase, with what trials changed.
-  OwningOpRef<ModuleOp> layout;
+  ModuleOp layout; ///< after the phase layout
+  Variant variant; ///< what `plans` were chosen for
   const CompileOptions &options;
   const cost::Machine &machine;
-  std::optional<Outcome> best; ///< of `program`, once it is known
+  DictionaryAttr plans;          ///< the best ones
+  OwningOpRef<ModuleOp> program; ///< built from them
+  std::optional<Outcome> best;   ///< of `program`, once it is known
   /// That of `program` before the trials that let its arena grow.
   int64_t arenaBefore = 0;
-  /// What the last program that was partitioned has refused, if anything: the
-  /// share that the next trial of moves may allow.
+  /// What the last search has refused, if anything: the share that the next
+  /// trial of moves may allow.
   std::optional<double> refusedShare;
-  std::optional<double> shareOfBest; ///< what `program` has refused
+  std::optional<double> shareOfBest; ///< what that of `plans` has refused
   bool cutsCarried = false;          ///< whether `program` does
   bool gathersOnce = false; ///< whether `program` does; its arena has grown
+  bool isDefect = false;
 };
 } // namespace
 
-static ExitCode runPartition(ModuleOp program, const CompileOptions &options) {
-  return tryPhase(getPhases()[getPhaseNumber("partition")], program, options);
+OwningOpRef<ModuleOp> Choice::build(DictionaryAttr ofProgram) {
+  OwningOpRef<ModuleOp> built = layout.clone();
+  if (succeeded(spmd::setPlans(*built, ofProgram)) &&
+      tryPhase(getPhases()[getPhaseNumber("partition")], *built, options) ==
+          ExitCode::Success)
+    return built;
+  isDefect = true;
+  return {};
 }
 
 ExitCode Choice::takeUsual() {
-  ExitCode code = runPartition(*program, options);
-  if (code == ExitCode::Success)
-    refusedShare = shareOfBest = partition::takeRefusedShare(*program);
-  return code;
+  auto chosen = partition::choosePlans(*variant.layout, variant.options);
+  if (failed(chosen))
+    return ExitCode::Input;
+  plans = chosen->plans;
+  refusedShare = shareOfBest = chosen->refusedShare;
+  program = build(plans);
+  return program ? ExitCode::Success : ExitCode::Internal;
 }
 
 static bool areEqual(ModuleOp a, ModuleOp b) {
@@ -164,17 +201,25 @@ bool Choice::knowsBest() {
   return best.has_value();
 }
 
-/// Partitions `other`, which is `layout` with changes. If this is better than
-/// the best program, it becomes the program, and `other` becomes `layout`, also
-/// if the changes do nothing yet: they may with those of later trials.
-Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
+/// Chooses plans for `other`, which is `variant` with changes. If their program
+/// is better than the best one, it becomes the program, and `other` becomes
+/// `variant`, also if the changes do nothing yet: they may with those of later
+/// trials.
+Choice::Tried Choice::tryOther(Variant other, Judge judge) {
   refusedShare.reset();
-  OwningOpRef<ModuleOp> partitioned = other->clone();
-  if (runPartition(*partitioned, options) != ExitCode::Success)
+  auto chosen = partition::choosePlans(*other.layout, other.options);
+  if (failed(chosen))
     return Tried::Refused;
-  refusedShare = partition::takeRefusedShare(*partitioned);
+  refusedShare = chosen->refusedShare;
+  if (chosen->plans == plans) {
+    variant = std::move(other);
+    return Tried::Same;
+  }
+  OwningOpRef<ModuleOp> partitioned = build(chosen->plans);
+  if (!partitioned)
+    return Tried::Refused;
   if (areEqual(*partitioned, *program)) {
-    layout = std::move(other);
+    variant = std::move(other);
     return Tried::Same;
   }
   if (!knowsBest())
@@ -188,7 +233,8 @@ Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
   if (!outcome->isBetterThan(*best, (this->*judge)(*outcome, *best)))
     return Tried::Refused;
   program = std::move(partitioned);
-  layout = std::move(other);
+  plans = chosen->plans;
+  variant = std::move(other);
   best = outcome;
   shareOfBest = refusedShare;
   return Tried::Taken;
@@ -199,10 +245,12 @@ void Choice::tryMoves(Carried carried) {
   for (int trial = 0; trial < mostTrials && refusedShare; ++trial) {
     LDBG() << "blocks that send up to " << *refusedShare
            << " of their bytes where axes move";
-    OwningOpRef<ModuleOp> other = layout->clone();
-    if (carried == Carried::Stays && !partition::keepCarried(*other, *program))
+    Variant other = variant.clone();
+    if (carried == Carried::Stays &&
+        !partition::keepCarried(*other.layout, *program))
       break;
-    partition::setMoveShare(*other, *refusedShare);
+    other.options.moveShare = *refusedShare;
+    other.options.mayCutFurther = true;
     tryOther(std::move(other), &Choice::isShorter);
   }
   if (best && !gathersOnce)
@@ -211,25 +259,26 @@ void Choice::tryMoves(Carried carried) {
 
 bool Choice::tryCarriedOver(ArrayRef<StringAttr> axes) {
   bool isTaken = false;
-  OwningOpRef<ModuleOp> base = layout->clone();
+  Variant base = variant.clone();
   auto cut = [&](ArrayRef<StringAttr> dims) {
-    OwningOpRef<ModuleOp> other = base->clone();
+    Variant other = base.clone();
     for (StringAttr axis : axes)
-      partition::cutCarried(*other, dims, axis);
+      partition::cutCarried(*other.layout, dims, axis);
+    other.options.mayCutFurther = true;
     return other;
   };
-  auto attempt = [&](OwningOpRef<ModuleOp> other) {
+  auto attempt = [&](Variant other) {
     Judge judge = cutsCarried ? &Choice::isShorter : &Choice::isMuchShorter;
     if (tryOther(std::move(other), judge) != Tried::Taken)
       return;
     isTaken = cutsCarried = true;
   };
-  spmd::AxisList dims = partition::findCarriedDims(*base, axes.front());
+  spmd::AxisList dims = partition::findCarriedDims(*base.layout, axes.front());
   for (auto [index, dim] : llvm::enumerate(dims)) {
-    OwningOpRef<ModuleOp> other = cut(dim);
+    Variant other = cut(dim);
     // Loops that share no dim, each along a dim of its own.
     if (index == 0 && dims.size() > 1)
-      if (OwningOpRef<ModuleOp> all = cut(dims); !areEqual(*all, *other))
+      if (Variant all = cut(dims); !areEqual(*all.layout, *other.layout))
         attempt(std::move(all));
     attempt(std::move(other));
   }
@@ -251,8 +300,8 @@ void Choice::tryCarried() {
 }
 
 void Choice::tryKept(partition::KeptForm form) {
-  OwningOpRef<ModuleOp> other = layout->clone();
-  if (!partition::keepAsUsed(*other, *program, form))
+  Variant other = variant.clone();
+  if (!partition::keepAsUsed(*other.layout, *program, form))
     return;
   LDBG() << "values kept as other loops use them";
   tryOther(std::move(other), &Choice::isWorthIt);
@@ -262,7 +311,7 @@ void Choice::tryCopies() {
   const double most = partition::getMostForCopies(*program);
   if (most <= 0 || !knowsBest() || best->arenaBytes == 0)
     return;
-  cost::CostModel model(machine, nd::MeshAttr::of(*layout));
+  cost::CostModel model(machine, nd::MeshAttr::of(layout));
   double step = best->seconds * model.getFastestBandwidth();
   double usual = Outcome::priceOfArena * step / double(best->arenaBytes);
   // Within a budget, copies need not be worth their memory.
@@ -274,8 +323,8 @@ void Choice::tryCopies() {
       return;
     LDBG() << "copies of what several loops move, at the cost of " << cost
            << " bytes";
-    OwningOpRef<ModuleOp> other = layout->clone();
-    partition::setKeptByteCost(*other, cost);
+    Variant other = variant.clone();
+    other.options.keptByteCost = cost;
     if (tryOther(std::move(other), &Choice::isWorthIt) != Tried::Refused)
       return;
   }
@@ -288,13 +337,13 @@ void Choice::tryGatherOnce() {
   if (!gathers)
     return;
   LDBG() << "parameters gathered once for all micro-batches";
-  OwningOpRef<ModuleOp> other = layout->clone();
-  spmd::setGathersOnce(*other);
+  Variant other = variant.clone();
+  other.options.gathersOnce = true;
   gathersOnce = tryOther(std::move(other), &Choice::isWorthIt) == Tried::Taken;
 }
 
 bool Choice::tryPointCost() {
-  auto mesh = nd::MeshAttr::of(*layout);
+  auto mesh = nd::MeshAttr::of(layout);
   if (!mesh || mesh.getRankCount() == 1)
     return false;
   double cost = cost::CostModel(machine, mesh).getPointCost();
@@ -302,18 +351,16 @@ bool Choice::tryPointCost() {
     return false;
   cost = std::max(cost, leastPointCost);
   LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
-  OwningOpRef<ModuleOp> other = layout->clone();
-  spmd::setPointCost(*other, cost);
+  Variant other = variant.clone();
+  other.options.pointCost = cost;
   return tryOther(std::move(other), &Choice::isWorthIt) == Tried::Taken;
 }
 
-ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
-                          const CompileOptions &options,
-                          const cost::Machine &machine) {
-  Choice choice(program, options, machine);
+/// The best program for the layout, which stays as it is.
+static ExitCode choose(Choice &choice, MLIRContext *context) {
   if (ExitCode code = choice.takeUsual(); code != ExitCode::Success)
     return code;
-  ScopedDiagnosticHandler silent(program->getContext(),
+  ScopedDiagnosticHandler silent(context,
                                  [](Diagnostic &) { return success(); });
   choice.tryGatherOnce();
   choice.tryMoves();
@@ -323,6 +370,27 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
   choice.tryKept(partition::KeptForm::Exact);
   if (choice.tryPointCost())
     choice.tryKept(partition::KeptForm::Exact);
+  return ExitCode::Success;
+}
+
+ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
+                          const CompileOptions &options,
+                          const cost::Machine &machine, DictionaryAttr *plans) {
+  const Phase &phase = getPhases()[getPhaseNumber("partition")];
+  if (ExitCode code = unrollLoops(phase, *program, options);
+      code != ExitCode::Success)
+    return code;
+  Choice choice(*program, options, machine);
+  if (ExitCode code = choose(choice, program->getContext());
+      code != ExitCode::Success)
+    return code;
+  // A user is better off with the best program that could be built.
+  if (choice.hasDefect() && options.verify != Verify::None)
+    return ExitCode::Internal;
+  PartitionedProgram chosen = choice.take();
+  program = std::move(chosen.program);
+  if (plans)
+    *plans = chosen.plans;
   return ExitCode::Success;
 }
 

@@ -49,9 +49,15 @@ namespace meshc {
 ///
 /// With a memory budget the arena does not count, but a program that fits is
 /// better than one that does not.
+///
+/// Each trial chooses plans (partition::choosePlans), and the phase builds the
+/// program from them. `plans` is set to those of the program that was kept, if
+/// it is not null. Where a trial's plans cannot be built, which is a defect,
+/// the trial is given up; with --verify, the result is Internal.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
-                          const cost::Machine &machine);
+                          const cost::Machine &machine,
+                          mlir::DictionaryAttr *plans = nullptr);
 
 } // namespace meshc
 

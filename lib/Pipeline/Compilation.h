@@ -75,9 +75,9 @@ private:
   /// The phase schedule; see scheduleProgram.
   ExitCode runSchedule(const Phase &phase);
   /// A phase that chooses among several programs.
-  using ProgramChoice = ExitCode (*)(mlir::OwningOpRef<mlir::ModuleOp> &,
-                                     const CompileOptions &,
-                                     const cost::Machine &);
+  using ProgramChoice = llvm::function_ref<ExitCode(
+      mlir::OwningOpRef<mlir::ModuleOp> &, const CompileOptions &,
+      const cost::Machine &)>;
   ExitCode runChosen(const Phase &phase, ProgramChoice choose);
   /// A phase of passes; then the report of the collectives is made.
   ExitCode runCollectives(const Phase &phase);
@@ -146,7 +146,8 @@ private:
   Verification verification;               ///< of --verify
   cost::Machine machine;                   ///< whose times are predicted
   DumpState state;                         ///< what is known beside the module
-  report::Json budget; ///< of --memory-budget, for report::addBudget
+  mlir::DictionaryAttr plans; ///< after the phase partition: the functions'
+  report::Json budget;        ///< of --memory-budget, for report::addBudget
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation
   llvm::SmallVector<char> bytes;          ///< of emitCode

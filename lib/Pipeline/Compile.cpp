@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Spmd/FunctionPlans.h"
 #include "lib/Pipeline/ChoosePartition.h"
 #include "lib/Pipeline/ChooseSchedule.h"
 #include "lib/Pipeline/Compilation.h"
@@ -86,7 +87,13 @@ ExitCode Compilation::dump(const Phase &phase) {
   std::string path = getDumpPath(phase);
   if (llvm::sys::fs::equivalent(path, options.input)) // it is there
     return ExitCode::Success;
-  return write(path, print());
+  if (ExitCode code = write(path, print()); code != ExitCode::Success)
+    return code;
+  if (phase.name != "partition" || !plans)
+    return ExitCode::Success;
+  SmallString<128> beside(path);
+  llvm::sys::path::replace_extension(beside, "plan");
+  return write(beside, spmd::printPlans(plans));
 }
 
 /// Whether --stop-after or --emit=mlir ends the run after the phase, and prints
@@ -118,7 +125,10 @@ ExitCode Compilation::runChosen(const Phase &phase, ProgramChoice choose) {
 }
 
 ExitCode Compilation::runPartition(const Phase &phase) {
-  return runChosen(phase, partitionProgram);
+  return runChosen(
+      phase, [this](auto &program, const auto &options, const auto &machine) {
+        return partitionProgram(program, options, machine, &plans);
+      });
 }
 
 ExitCode Compilation::runSchedule(const Phase &phase) {

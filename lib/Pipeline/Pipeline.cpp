@@ -74,10 +74,6 @@ static constexpr llvm::StringLiteral modelJudges[] = {"meshc-build-steps",
                                                       "meshc-decode-positions"};
 static constexpr llvm::StringLiteral layoutJudges[] = {
     "meshc-verify-rules", "meshc-assign-shardings"};
-// Text in MLIR may have ops that cannot be cut.
-static constexpr llvm::StringLiteral partitionJudges[] = {
-    "meshc-partition-program"};
-
 // The kernels say what is stored.
 static constexpr llvm::StringLiteral scheduleJudges[] = {"meshc-bound-sizes"};
 
@@ -117,8 +113,7 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "partition",
        .promise = "every op is local; disagreements are explicit reshards",
        .run = &Compilation::runPartition,
-       .addPasses = addPasses<partition::addPartitionPasses>,
-       .judges = partitionJudges,
+       .addPasses = addPasses<partition::addBuildPasses>,
        .addVerifier = addPass<partition::createVerifyPartition>,
        .explain = &Compilation::explainValues},
       {.name = "collectives",

@@ -67,29 +67,43 @@ private:
 
 } // namespace
 
-ExitCode tryPhase(const Phase &phase, ModuleOp program,
-                  const CompileOptions &options) {
+static void addUnrolling(PassManager &passes, const Phase &phase) {
+  loops::UnrollLoopsOptions unrolling;
+  unrolling.isPrimitive = getPhaseNumber(phase.name) > getPhaseNumber("layout");
+  // Autodiff makes steps of their iterations.
+  unrolling.keepsPositions = true;
+  // It rejects the gradient of a loop with `while` [L4.16], so it must see it.
+  unrolling.keepsConditional =
+      getPhaseNumber(phase.name) <= getPhaseNumber("autodiff");
+  // It decides that what loops carry stays f32.
+  passes.addPass(autodiff::createLowerPrecision());
+  passes.addPass(loops::createUnrollLoops(unrolling));
+}
+
+static ExitCode run(const Phase &phase, PassManager &passes, ModuleOp program) {
   FailureWatch watch(phase, program.getContext());
-  PassManager passes(program.getContext());
   // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
-  if (options.unrollLoops) {
-    loops::UnrollLoopsOptions unrolling;
-    unrolling.isPrimitive =
-        getPhaseNumber(phase.name) > getPhaseNumber("layout");
-    // Autodiff makes steps of their iterations.
-    unrolling.keepsPositions = true;
-    // It rejects the gradient of a loop with `while` [L4.16], so it must see
-    // it.
-    unrolling.keepsConditional =
-        getPhaseNumber(phase.name) <= getPhaseNumber("autodiff");
-    // It decides that what loops carry stays f32.
-    passes.addPass(autodiff::createLowerPrecision());
-    passes.addPass(loops::createUnrollLoops(unrolling));
-  }
-  phase.addPasses(passes, options);
   if (succeeded(passes.run(program)))
     return ExitCode::Success;
   return watch.isRefused ? ExitCode::Input : ExitCode::Internal;
+}
+
+ExitCode unrollLoops(const Phase &phase, ModuleOp program,
+                     const CompileOptions &options) {
+  PassManager passes(program.getContext());
+  if (!options.unrollLoops)
+    return ExitCode::Success;
+  addUnrolling(passes, phase);
+  return run(phase, passes, program);
+}
+
+ExitCode tryPhase(const Phase &phase, ModuleOp program,
+                  const CompileOptions &options) {
+  PassManager passes(program.getContext());
+  if (options.unrollLoops)
+    addUnrolling(passes, phase);
+  phase.addPasses(passes, options);
+  return run(phase, passes, program);
 }
 
 ExitCode runPhase(const Phase &phase, ModuleOp program,

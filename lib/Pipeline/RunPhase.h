@@ -20,7 +20,11 @@ namespace meshc {
 ExitCode tryPhase(const Phase &phase, mlir::ModuleOp program,
                   const CompileOptions &options);
 
-/// The same, and calls reportDefect where the result is Internal.
+/// With --unroll, the part of tryPhase before the phase's own passes.
+ExitCode unrollLoops(const Phase &phase, mlir::ModuleOp program,
+                     const CompileOptions &options);
+
+/// The same as tryPhase, and calls reportDefect where the result is Internal.
 ExitCode runPhase(const Phase &phase, mlir::ModuleOp program,
                   const CompileOptions &options);
 

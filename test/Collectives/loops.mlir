@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-partition-program -cse -meshc-fold-reshards -meshc-lower-reshards -meshc-combine-collectives -meshc-verify-collectives | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -cse -meshc-fold-reshards -meshc-lower-reshards -meshc-combine-collectives -meshc-verify-collectives | FileCheck %s
 
 // What an iteration does not change is gathered once, before the loop. What it
 // needs of a stacked tensor is gathered in it, in one call for two entries.

@@ -204,11 +204,12 @@ private:
 /// The least cost over all choices, found by trying them.
 class Exhaustive {
 public:
-  Exhaustive(BlockPartitioner &partitioner, ArrayRef<Operation *> ops,
+  Exhaustive(BlockPlanner &blockPlanner, ArrayRef<Operation *> ops,
              ArrayRef<TensorType> ends, spmd::ReshardPlanner &planner,
              nd::MeshAttr mesh, AxisMoves moves, double known)
-      : partitioner(partitioner), ops(ops), ends(ends), planner(planner),
-        mesh(mesh), moves(moves), forms(partitioner.getBuilt()), best(known) {}
+      : blockPlanner(blockPlanner), ops(ops), ends(ends), planner(planner),
+        mesh(mesh), moves(moves), forms(blockPlanner.getPlanned()),
+        best(known) {}
 
   /// `known` if nothing is cheaper; nothing if there are too many to try.
   std::optional<double> run() {
@@ -224,9 +225,9 @@ private:
       return;
     size_t count = forms.added.size();
     if (index == ops.size()) {
-      Operation *terminator = partitioner.getTerminator();
+      Operation *terminator = blockPlanner.getTerminator();
       for (auto [operand, type] : llvm::zip(terminator->getOperands(), ends))
-        cost += partitioner.obtain(operand, type, forms);
+        cost += blockPlanner.obtain(operand, type, forms);
       best = std::min(best, cost);
     } else {
       Operation *op = ops[index];
@@ -241,12 +242,12 @@ private:
   llvm::SmallVector<FactorChoice> list(Operation *op) {
     llvm::SmallVector<OperandForms> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(partitioner.describe(operand, forms));
+      operands.push_back(blockPlanner.describe(operand, forms));
     llvm::SmallVector<WantedResult> results;
     for (Value result : op->getResults())
-      results.emplace_back().desired = partitioner.getDesired(result);
+      results.emplace_back().desired = blockPlanner.getDesired(result);
     return findFactorChoices(op, operands, results, planner, mesh,
-                             partitioner.getLinkedCuts(), moves, SIZE_MAX);
+                             blockPlanner.getLinkedCuts(), moves, SIZE_MAX);
   }
 
   /// The cost of the choice, whose forms it enters.
@@ -254,18 +255,18 @@ private:
     double cost = choice.work;
     for (auto [operand, type] :
          llvm::zip(op->getOperands(), choice.operandTypes))
-      cost += partitioner.obtain(operand, type, forms);
+      cost += blockPlanner.obtain(operand, type, forms);
     for (auto [result, made] :
          llvm::zip(op->getResults(), choice.resultTypes)) {
       forms.add(result, made);
       if (!made.isPartial())
-        cost += partitioner.obtain(
-            result, partitioner.getDesired(result).settle(made), forms);
+        cost += blockPlanner.obtain(
+            result, blockPlanner.getDesired(result).settle(made), forms);
     }
     return cost;
   }
 
-  BlockPartitioner &partitioner;
+  BlockPlanner &blockPlanner;
   ArrayRef<Operation *> ops;
   ArrayRef<TensorType> ends;
   spmd::ReshardPlanner &planner;
@@ -290,23 +291,22 @@ struct Compared {
 Compared compare(func::FuncOp function, AxisMoves moves) {
   nd::MeshAttr mesh = nd::MeshAttr::of(function);
   spmd::ReshardPlanner planner(mesh);
-  Block made;
   Block &block = function.getBody().front();
-  MoveLimit limit;
-  BlockPartitioner partitioner(block, made, planner, mesh, limit);
+  MoveLimit limit{PlanOptions()};
+  BlockPlanner blockPlanner(block, planner, mesh, limit);
   for (BlockArgument argument : block.getArguments())
-    partitioner.addArgument(
+    blockPlanner.addArgument(
         argument, getSharding(function.getArgAttr(argument.getArgNumber(),
                                                   "nd.sharding")));
   TensorType end = getSharding(function.getResultAttr(0, "nd.sharding"));
-  partitioner.setEnds(end);
-  EXPECT_TRUE(succeeded(partitioner.prepare()));
+  blockPlanner.setEnds(end);
+  EXPECT_TRUE(succeeded(blockPlanner.prepare()));
   llvm::SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     ops.push_back(&op);
-  BlockSearch search(partitioner, planner, mesh, moves);
+  BlockSearch search(blockPlanner, planner, mesh, moves);
   EXPECT_EQ(search.run(ops).size(), ops.size());
-  Exhaustive exhaustive(partitioner, ops, end, planner, mesh, moves,
+  Exhaustive exhaustive(blockPlanner, ops, end, planner, mesh, moves,
                         search.getCost());
   return {search.getCost(), exhaustive.run()};
 }

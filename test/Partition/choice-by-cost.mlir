@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !w = !nd.tensor<f32, [io = 32, wide = 256]>
@@ -48,7 +48,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
 }
 
 // -----
-
 // Bytes over a network cost more than those within a node: of two axes with
 // equal bytes, the faster one cuts the op.
 !i = !nd.tensor<f32, [i = 64]>
@@ -64,7 +63,6 @@ module attributes {nd.mesh = #nd.mesh<a = 4, b = 4>, spmd.byte_costs = {a = 5.0 
 }
 
 // -----
-
 !i = !nd.tensor<f32, [i = 64]>
 !a = !nd.tensor<f32, [i = 64 on {a}]>
 !b = !nd.tensor<f32, [i = 64 on {b}]>
@@ -78,7 +76,6 @@ module attributes {nd.mesh = #nd.mesh<a = 4, b = 4>, spmd.byte_costs = {a = 1.0 
 }
 
 // -----
-
 // What was a maximum and is reduced may join sums, over any axes, each time
 // from its whole form.
 !x = !nd.tensor<f32, [k = 64, n = 256]>
@@ -102,7 +99,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
 }
 
 // -----
-
 // The phase notes the least share of bytes for which it moved no axes, for
 // whoever can tell whether it would shorten the step.
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
@@ -121,66 +117,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
 }
 
 // -----
-
-// With that share, the axis moves.
-!x = !nd.tensor<f32, [batch = 64, io = 32]>
-!w = !nd.tensor<f32, [io = 32, wide = 256]>
-!h = !nd.tensor<f32, [batch = 64, wide = 256]>
-!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
-!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
-// CHECK-NOT: spmd.refused_share
-module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = 0.7 : f64} {
-  // CHECK-LABEL: func.func @allowed
-  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
-  func.func @allowed(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!h {nd.sharding = !h}) {
-    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
-    return %h : !h
-  }
-}
-
-// -----
-
-// A share that is no number, or below 0, is as good as none: here the axis moves.
-// Nothing is refused.
-!x = !nd.tensor<f32, [batch = 64, io = 32]>
-!w = !nd.tensor<f32, [io = 32, wide = 256]>
-!h = !nd.tensor<f32, [batch = 64, wide = 256]>
-!s = !nd.tensor<f32, []>
-!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
-!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
-// CHECK-NOT: spmd.refused_share
-module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = -1.0 : f64, spmd.refused_share = 0.1 : f64} {
-  // CHECK-LABEL: func.func @below_zero
-  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
-  func.func @below_zero(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!s {nd.sharding = !s}) {
-    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
-    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h) -> !h
-    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
-    return %s : !s
-  }
-}
-
-// -----
-
-!x = !nd.tensor<f32, [batch = 64, io = 32]>
-!w = !nd.tensor<f32, [io = 32, wide = 256]>
-!h = !nd.tensor<f32, [batch = 64, wide = 256]>
-!s = !nd.tensor<f32, []>
-!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
-!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
-module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = "all"} {
-  // CHECK-LABEL: func.func @no_number
-  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
-  func.func @no_number(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!s {nd.sharding = !s}) {
-    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
-    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h) -> !h
-    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
-    return %s : !s
-  }
-}
-
-// -----
-
 // Of a function that sends much more elsewhere, the block is not worth another
 // program: it would save 0.3 % of the bytes, which is not noted.
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
@@ -202,7 +138,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
 }
 
 // -----
-
 // Only the training step is compared: what another function refuses is not
 // noted.
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
@@ -224,7 +159,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
 }
 
 // -----
-
 // An axis that moves may cut a dim behind the axes of its rule, and what uses
 // the value computes on these blocks. A dim that a rule keeps whole stays so.
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
@@ -259,7 +193,6 @@ module attributes {nd.mesh = #nd.mesh<r = 4, c = 2>} {
 }
 
 // -----
-
 // x is wanted whole, so that each rank could compute the sum alone. A sum of
 // blocks takes a fourth of the work, and an all-reduce of one number.
 !n = !nd.tensor<f32, [n = 16]>
@@ -269,22 +202,6 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
   // CHECK-LABEL: func.func @dear_points
   // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, [], sum {t}>
   func.func @dear_points(%x: !n {nd.sharding = !nt}) -> (!n {nd.sharding = !n}, !s {nd.sharding = !s}) {
-    %e = nd.exp %x {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n) -> !n
-    %s = nd.reduce_sum %e {dims = ["n"], nd.sharding = [!s]} : (!n) -> !s
-    return %x, %s : !n, !s
-  }
-}
-
-// -----
-
-// Where bytes cost much more than pointwise work, the all-reduce does not pay.
-!n = !nd.tensor<f32, [n = 16]>
-!nt = !nd.tensor<f32, [n = 16 on {t}]>
-!s = !nd.tensor<f32, []>
-module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.point_cost = 0.01 : f64} {
-  // CHECK-LABEL: func.func @cheap_points
-  // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, []>
-  func.func @cheap_points(%x: !n {nd.sharding = !nt}) -> (!n {nd.sharding = !n}, !s {nd.sharding = !s}) {
     %e = nd.exp %x {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n) -> !n
     %s = nd.reduce_sum %e {dims = ["n"], nd.sharding = [!s]} : (!n) -> !s
     return %x, %s : !n, !s

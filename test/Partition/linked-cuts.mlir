@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 // The gradient of a hidden value meets the hidden value, which is cut along another dim. Both operands of the product that computes it are
 // cut along the batch or whole, and so is the result that is wanted in the end. Yet the product is cut along the experts, as the hidden

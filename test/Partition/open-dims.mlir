@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 // What no rule places lies as is cheapest.
 !x = !nd.tensor<f32, [batch = 64, model = 32]>

@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
 
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !xs = !nd.tensor<f32, [batch = 64, io = 32, layers = 4]>

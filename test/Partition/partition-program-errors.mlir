@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-partition-program
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-choose-plan -meshc-partition-program
 
 !x = !nd.tensor<f32, [a = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {

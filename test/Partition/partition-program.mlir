@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !h = !nd.tensor<f32, [batch = 64, hidden = 16]>

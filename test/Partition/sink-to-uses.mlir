@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program | FileCheck %s
+// RUN: mesh-opt %s -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program | FileCheck %s
 
 // The phase decides how a value lies where the value is used: what is not a product moves to its first user. It does not move past a
 // loop, nor to the end of the block, and products stay.

@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
 
 // Gradients that a loop sums over micro-batches, whose layout cuts them over an axis that also cuts the examples.
 !x = !nd.tensor<f32, [batch = 512, io = 32]>

@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -split-input-file -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 // Parts of sums of 16 bits are f32, and the sum is rounded once. [L2.7]
 !x = !nd.tensor<bf16, [batch = 64, io = 4096]>

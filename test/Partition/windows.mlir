@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -meshc-assign-shardings -meshc-choose-plan -meshc-partition-program -meshc-verify-partition | FileCheck %s
 
 !x = !nd.tensor<f32, [batch = 8, seq = 64]>
 !short = !nd.tensor<f32, [batch = 8, seq = 63]>

@@ -20,6 +20,7 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/FunctionPlans.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
@@ -29,12 +30,13 @@
 #include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
 #include "lib/Partition/CarriedCuts.h"
+#include "lib/Partition/ChoosePlans.h"
 #include "lib/Partition/KeptForms.h"
-#include "lib/Partition/MoveLimit.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/EvaluationRun.h"
 #include "lib/Reference/RandomInputs.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -211,10 +213,8 @@ protected:
              " --layout " + layout.layout + "\n" + errors + text +
              "\nbecame\n" + print(*module);
     };
-    ASSERT_TRUE(prepareTrial(*module)) << describe();
     uint64_t stacks = countLoopResults(*module);
-    ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))
-        << describe();
+    ASSERT_TRUE(partition(*module)) << describe();
     withCopies += countLoopResults(*module) > stacks;
     // The reshards themselves, now and then.
     if (compared % 4 == 0)
@@ -245,7 +245,7 @@ protected:
   /// copies for later loops, values kept as these use them, all of that, with
   /// what loops carry cut further, or with all moves where loops carry what
   /// they do without. Returns false if the program cannot be partitioned.
-  bool prepareTrial(ModuleOp module) {
+  bool prepareTrial(ModuleOp module, partition::PlanOptions &options) {
     uint64_t kind = compared / 8 % 8;
     if (kind == 7) {
       OwningOpRef<ModuleOp> partitioned = makePartitioned(module);
@@ -253,14 +253,16 @@ protected:
         return false;
       carriedAsBefore += partition::keepCarried(module, *partitioned);
     }
-    if (kind == 6)
+    if (kind == 6) {
       cutCarried(module);
+      options.mayCutFurther = true;
+    }
     if (kind == 1 || kind == 5 || kind == 7)
-      partition::setMoveShare(module, 1);
+      options.moveShare = 1, options.mayCutFurther = true;
     if (kind == 2 || kind == 5)
-      spmd::setPointCost(module, 0.01);
+      options.pointCost = 0.01;
     if (kind == 3 || kind == 5)
-      partition::setKeptByteCost(module, 0.25);
+      options.keptByteCost = 0.25;
     if (kind == 4 || kind == 5) {
       OwningOpRef<ModuleOp> partitioned = makePartitioned(module);
       if (!partitioned)
@@ -270,6 +272,23 @@ protected:
       keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
     }
     return true;
+  }
+
+  /// The phase partition, by plans that are chosen for a trial, written as text
+  /// and read again. They fit the program as it was before the trial.
+  bool partition(ModuleOp module) {
+    OwningOpRef<ModuleOp> changed = module.clone();
+    partition::PlanOptions options;
+    if (!prepareTrial(*changed, options))
+      return false;
+    auto chosen = partition::choosePlans(*changed, options);
+    if (failed(chosen))
+      return false;
+    auto read = dyn_cast_or_null<DictionaryAttr>(
+        parseAttribute(spmd::printPlans(chosen->plans), module.getContext()));
+    EXPECT_EQ(read, chosen->plans);
+    return read && succeeded(spmd::setPlans(module, read)) &&
+           runPasses(module, {partition::addBuildPasses});
   }
 
   /// A copy after the phase partition; null if it fails.

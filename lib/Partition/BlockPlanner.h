@@ -1,4 +1,4 @@
-//===- BlockPartitioner.h - the ops of one block on shards ----------------===//
+//===- BlockPlanner.h - how one block is partitioned ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,27 +6,29 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Rebuilds a block with sharded types: that of a function, or the body of a
-/// loop (LoopPartitioner.h). The shardings of the block's arguments and of the
-/// values at its end are known in advance, so one pass over its ops suffices.
+/// Plans a block: that of a function, or the body of a loop (LoopPlanner.h).
+/// The shardings of the block's arguments and of the values at its end are
+/// known in advance, so one pass over its ops suffices. BlockBuilder makes the
+/// program from the plan.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_PARTITION_BLOCKPARTITIONER_H
-#define MESHC_LIB_PARTITION_BLOCKPARTITIONER_H
+#ifndef MESHC_LIB_PARTITION_BLOCKPLANNER_H
+#define MESHC_LIB_PARTITION_BLOCKPLANNER_H
 
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Partition/CheapOps.h"
 #include "lib/Partition/FactorChoice.h"
 #include "lib/Partition/LoopCopies.h"
 #include "lib/Partition/MoveLimit.h"
+#include "lib/Partition/Plan.h"
 
 namespace meshc::partition {
 
 /// Whether the value is a stacked result of a loop.
 bool isStack(mlir::Value value);
 
-/// The shardings in which the values of a block are available: those that were
-/// built, or those of one state of the search.
+/// The shardings in which the values of a block are available: those that are
+/// planned, or those of one state of the search.
 class AvailableForms {
 public:
   virtual ~AvailableForms() = default;
@@ -35,32 +37,28 @@ public:
   virtual void add(mlir::Value value, nd::TensorType type) = 0;
 };
 
-/// Rebuilds one block. A value of the old block is known in one or several
-/// forms: values of the new block that hold it in different shardings.
-class BlockPartitioner {
+/// Plans one block. Each of its values will be there in one or several forms:
+/// values of the new block that hold it in different shardings.
+class BlockPlanner {
 public:
-  /// The new ops go to the end of `made`. Notes in `limit` what it refuses.
-  BlockPartitioner(mlir::Block &old, mlir::Block &made,
-                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
-                   MoveLimit &limit)
-      : old(old), made(made), planner(planner), mesh(mesh), limit(limit),
-        builder(mesh.getContext()), built(*this) {
-    builder.setInsertionPointToEnd(&made);
-  }
-  virtual ~BlockPartitioner() = default;
+  /// Notes in `limit` what the search refuses. Moves ops of the block
+  /// (sinkToUses).
+  BlockPlanner(mlir::Block &block, spmd::ReshardPlanner &planner,
+               nd::MeshAttr mesh, MoveLimit &limit)
+      : block(block), planner(planner), mesh(mesh), limit(limit),
+        plan(std::make_shared<BlockPlan>()), planned(*this) {}
+  virtual ~BlockPlanner() = default;
 
-  /// Adds an argument with the sharding to the new block; it holds `argument`
-  /// of the old one.
+  /// Says that the argument has the sharding.
   void addArgument(mlir::BlockArgument argument, nd::TensorType sharding);
   /// Sets the sharding of each operand of the terminator.
   void setEnds(llvm::ArrayRef<nd::TensorType> shardings) {
-    ends.assign(shardings.begin(), shardings.end());
+    plan->ends.assign(shardings.begin(), shardings.end());
   }
-  /// Rebuilds all ops. Fails, with an error on the op, if one cannot be cut.
+  /// Plans all ops. Fails, with an error on the op, if one cannot be cut.
   mlir::LogicalResult run();
-  /// To be called once the block is complete: until then, the stacks that loops
-  /// in it offer to later ones are values of the block.
-  void dropUnusedCopies();
+  /// The plan, after run().
+  std::shared_ptr<BlockPlan> takePlan() { return std::move(plan); }
   /// The part of run() before a search: collects what is wanted of the values.
   mlir::LogicalResult prepare();
 
@@ -68,14 +66,13 @@ public:
   virtual OperandForms describe(mlir::Value value,
                                 const AvailableForms &available);
   /// The bytes that each rank sends to hold `value` in the sharding, too.
-  /// Enters the forms that getForm would create.
+  /// Enters the forms that needForm would make.
   virtual double obtain(mlir::Value value, nd::TensorType type,
                         AvailableForms &available);
-  /// The value of the new block that holds `value` in the sharding; created on
-  /// first use.
-  virtual mlir::Value getForm(mlir::Value value, nd::TensorType type);
-  /// What was built so far.
-  const AvailableForms &getBuilt() const { return built; }
+  /// Lets the block have `value` in the sharding.
+  virtual void needForm(mlir::Value value, nd::TensorType type);
+  /// What is planned so far.
+  const AvailableForms &getPlanned() const { return planned; }
   /// Whether the value is zero everywhere, so that it is a partial sum, too.
   virtual bool isZero(mlir::Value value);
   /// Whether the value is an operand of a loop that its body has whole, so that
@@ -109,49 +106,55 @@ public:
   }
   /// The forms of a value that an earlier loop may keep for this block.
   virtual llvm::ArrayRef<OfferedForm> getKept(mlir::Value) { return {}; }
-  /// What the loops that were rebuilt offer to later ones.
+  /// What the loops that are planned offer to later ones.
   llvm::ArrayRef<LoopCopies> getCopies() const { return copies; }
 
   /// The shardings at the end of the block that are known before its ops are
-  /// rebuilt: those of the first operands of its terminator.
-  virtual llvm::ArrayRef<nd::TensorType> getFixedEnds() { return ends; }
-  mlir::Operation *getTerminator() const { return old.getTerminator(); }
+  /// planned: those of the first operands of its terminator.
+  virtual llvm::ArrayRef<nd::TensorType> getFixedEnds() { return plan->ends; }
+  mlir::Operation *getTerminator() const { return block.getTerminator(); }
   /// Whether the operand of the terminator is an entry of a stack that ops
   /// other than loops use: a gradient, say, which an update reads as its
   /// parameter lies. What loops use enters them as it lies.
   virtual bool isStackForOps(unsigned) { return false; }
 
 protected:
-  /// Whether the op is no part of a search, but built by buildLast() once all
+  /// Whether the op is no part of a search, but planned by planLast() once all
   /// others are: nothing but the terminator uses what it makes.
-  virtual bool isBuiltLast(mlir::Operation &) { return false; }
-  virtual void buildLast(mlir::Operation &) {}
+  virtual bool isPlannedLast(mlir::Operation &) { return false; }
+  virtual void planLast(mlir::Operation &) {}
   /// Lets the earlier loop keep the form of this type, which is one of
-  /// getKept. Returns the value of the new block that holds its entry.
-  virtual mlir::Value takeKept(mlir::Value, nd::TensorType) { return {}; }
-  /// Settles the shardings at the end of the block once its ops are rebuilt.
+  /// getKept.
+  virtual void takeKept(mlir::Value, nd::TensorType) {}
+  /// Settles the shardings at the end of the block once its ops are planned.
   virtual void chooseEnds() {}
+  /// Enters a form that the block will have.
+  void addForm(mlir::Value value, nd::TensorType type) {
+    forms[value].push_back(type);
+  }
 
-  mlir::Block &old, &made;
+  mlir::Block &block;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   MoveLimit &limit;
-  mlir::OpBuilder builder;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> forms;
+  /// The first form of a value is that in which its op makes it.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<nd::TensorType>> forms;
   DesiredShardings desired;
   LinkedCuts cuts;
-  llvm::SmallVector<nd::TensorType> ends;
+  std::shared_ptr<BlockPlan> plan;
 
 private:
-  /// The forms that this partitioner has built.
-  class Built final : public AvailableForms {
+  /// The forms that this planner has planned.
+  class Planned final : public AvailableForms {
   public:
-    explicit Built(const BlockPartitioner &block) : block(block) {}
-    llvm::SmallVector<nd::TensorType> get(mlir::Value value) const override;
-    void add(mlir::Value, nd::TensorType) override {} // getForm adds the value
+    explicit Planned(const BlockPlanner &block) : block(block) {}
+    llvm::SmallVector<nd::TensorType> get(mlir::Value value) const override {
+      return block.forms.lookup(value);
+    }
+    void add(mlir::Value, nd::TensorType) override {} // needForm adds the form
 
   private:
-    const BlockPartitioner &block;
+    const BlockPlanner &block;
   };
   /// What does not depend on shardings.
   struct Facts {
@@ -184,31 +187,26 @@ private:
   Move findMove(mlir::Value value, nd::TensorType type,
                 const AvailableForms &available);
   mlir::LogicalResult collectDesired(mlir::Operation &op);
-  void build(mlir::Operation &op, const FactorChoice &choice);
-  mlir::Operation *buildLocal(mlir::Operation &op,
-                              const nd::PartitionRule &rule,
-                              const FactorChoice &choice,
-                              mlir::ValueRange blocks);
-  mlir::Value round(mlir::Value computed, nd::TensorType type);
-  mlir::Operation *buildWindow(mlir::Operation &op, const nd::Factor &halo,
-                               mlir::ValueRange blocks);
-  mlir::LogicalResult partitionLoop(nd::ScanOp loop);
-  void partitionEnd(mlir::Operation &terminator);
-  void addResult(mlir::OpResult result, mlir::Value computed);
-  mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
-  mlir::Value copy(const CopySource &source, mlir::Value form,
-                   nd::TensorType type);
-  mlir::Value repeat(mlir::Operation *op, mlir::ValueRange operands,
-                     nd::TensorType type);
-  mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
+  void planOp(mlir::Operation &op, const FactorChoice &choice);
+  mlir::LogicalResult planLoop(nd::ScanOp loop);
+  void planEnd();
+  void addResult(mlir::OpResult result, nd::TensorType made);
+  void recompute(mlir::Operation *op, nd::TensorType type);
+  void repeat(mlir::Operation *op, llvm::ArrayRef<nd::TensorType> operands,
+              nd::TensorType type);
+  void copy(const CopySource &source, nd::TensorType from, nd::TensorType type);
+  void reshard(mlir::Value value, nd::TensorType from, nd::TensorType type);
+  void retype(const Form &form, nd::TensorType type);
+  nd::TensorType reduceEntries(mlir::Value value, nd::TensorType from,
+                               nd::TensorType type, mlir::StringAttr cause);
 
   llvm::DenseMap<mlir::Value, std::unique_ptr<Facts>> facts;
   llvm::SmallVector<LoopCopies> copies;
 
 protected:
-  Built built;
+  Planned planned;
 };
 
 } // namespace meshc::partition
 
-#endif // MESHC_LIB_PARTITION_BLOCKPARTITIONER_H
+#endif // MESHC_LIB_PARTITION_BLOCKPLANNER_H

@@ -1,35 +1,32 @@
-//===- LoopPartitioner.cpp - the body of a loop on shards -----------------===//
+//===- LoopPlanner.cpp - how the body of a loop is partitioned ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Partition/LoopPartitioner.h"
-#include "dialects/Nd/Ops/LoopEdit.h"
+#include "lib/Partition/LoopPlanner.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ParameterGathers.h"
-#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/WideSums.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "meshc-partition-program"
+#define DEBUG_TYPE "meshc-choose-plan"
 
 using namespace mlir;
 
 namespace meshc::partition {
 
 using nd::TensorType;
+using spmd::StepKind;
 
-LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
-                                 BlockPartitioner &parent,
-                                 spmd::ReshardPlanner &planner,
-                                 nd::MeshAttr mesh, MoveLimit &limit)
-    : BlockPartitioner(loop.getBlock(), body, planner, mesh, limit), loop(loop),
+LoopPlanner::LoopPlanner(nd::ScanOp loop, BlockPlanner &parent,
+                         spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                         MoveLimit &limit)
+    : BlockPlanner(loop.getBlock(), planner, mesh, limit), loop(loop),
       parent(parent) {
-  bool gathersInside = loop.getMicroBatches() &&
-                       !spmd::gathersOnce(loop->getParentOfType<ModuleOp>());
+  bool gathersInside = loop.getMicroBatches() && !limit.options.gathersOnce;
   for (nd::Tie tie : loop.getTies())
     switch (tie.kind) {
     case nd::TieKind::Carried: {
@@ -38,7 +35,7 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
       addArgument(tie.argument, type);
       // A stack of the value lies as the value does.
       desired[tie.argument].mayCutFurther = true;
-      ends.push_back(type);
+      plan->ends.push_back(type);
       findSum(tie.result.getResultNumber());
       break;
     }
@@ -47,19 +44,19 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                   nd::getEntryType(getStackType(tie.operand), loop.getDim()));
       break;
     case nd::TieKind::Whole: {
-      TensorType type = parent.getSettled(tie.operand, parent.getBuilt());
+      TensorType type = parent.getSettled(tie.operand, parent.getPlanned());
       desired[tie.argument] = DesiredSharding(type);
       if (gathersInside && !tie.argument.use_empty() &&
           spmd::isOfParameter(tie.operand)) {
         parameters.insert(tie.argument);
-        addArgument(tie.argument, type);
-        whole.push_back(parent.getForm(tie.operand, type));
+        parent.needForm(tie.operand, type);
+        enter(tie.argument, type);
       }
       break;
     }
     case nd::TieKind::StackedResult:
-      ends.push_back(nd::getEntryType(parent.getDesired(tie.result).preferred,
-                                      loop.getDim()));
+      plan->ends.push_back(nd::getEntryType(
+          parent.getDesired(tie.result).preferred, loop.getDim()));
       break;
     }
   findKept();
@@ -67,15 +64,15 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
 
 /// The sharding in which a stacked operand enters the loop, whole along its
 /// dim.
-TensorType LoopPartitioner::getStackType(Value stack) {
-  TensorType type = parent.getSettled(stack, parent.getBuilt());
+TensorType LoopPlanner::getStackType(Value stack) {
+  TensorType type = parent.getSettled(stack, parent.getPlanned());
   return spmd::dropAxes(type, loop.getDim(),
                         spmd::getAxesOf(type, loop.getDim()));
 }
 
 /// The operand of the loop that is whole inside as `value`, and resharded
 /// outside; null for other values.
-Value LoopPartitioner::getOuter(Value value) {
+Value LoopPlanner::getOuter(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument)
     return {};
@@ -85,17 +82,17 @@ Value LoopPartitioner::getOuter(Value value) {
              : Value();
 }
 
-bool LoopPartitioner::isZero(Value value) {
+bool LoopPlanner::isZero(Value value) {
   Value outer = getOuter(value);
-  return outer ? parent.isZero(outer) : BlockPartitioner::isZero(value);
+  return outer ? parent.isZero(outer) : BlockPlanner::isZero(value);
 }
 
-OperandForms LoopPartitioner::describe(Value value,
-                                       const AvailableForms &available) {
+OperandForms LoopPlanner::describe(Value value,
+                                   const AvailableForms &available) {
   Value outer = getOuter(value);
   if (!outer)
-    return BlockPartitioner::describe(value, available);
-  OperandForms described = parent.describe(outer, parent.getBuilt());
+    return BlockPlanner::describe(value, available);
+  OperandForms described = parent.describe(outer, parent.getPlanned());
   described.mayStayPartial = false;
   described.willBeReduced = llvm::all_of(
       described.types, [](TensorType type) { return type.isPartial(); });
@@ -104,10 +101,10 @@ OperandForms LoopPartitioner::describe(Value value,
   return described;
 }
 
-double LoopPartitioner::obtain(Value value, TensorType type,
-                               AvailableForms &available) {
+double LoopPlanner::obtain(Value value, TensorType type,
+                           AvailableForms &available) {
   if (!getOuter(value))
-    return BlockPartitioner::obtain(value, type, available);
+    return BlockPlanner::obtain(value, type, available);
   OperandForms known = describe(value, available);
   if (known.isRecomputed || llvm::is_contained(known.types, type))
     return 0;
@@ -121,20 +118,26 @@ double LoopPartitioner::obtain(Value value, TensorType type,
   return least * known.share;
 }
 
-Value LoopPartitioner::getForm(Value value, TensorType type) {
+/// Lets the body have a whole operand in a form that the parent has.
+void LoopPlanner::enter(Value argument, TensorType type) {
+  PlanStep step{StepKind::Enter, /*op=*/nullptr, argument};
+  step.results = {type};
+  plan->add(std::move(step));
+  addForm(argument, type);
+}
+
+void LoopPlanner::needForm(Value value, TensorType type) {
   Value outer = getOuter(value);
   if (!outer)
-    return BlockPartitioner::getForm(value, type);
-  for (Value form : forms[value])
-    if (form.getType() == type)
-      return form;
+    return BlockPlanner::needForm(value, type);
+  if (llvm::is_contained(forms[value], type))
+    return;
   // The iterations may ask for several forms. All come from one that is
   // reduced.
-  if (describe(value, built).willBeReduced && !type.isPartial())
-    parent.getForm(outer, parent.getSettled(outer, parent.getBuilt()));
-  whole.push_back(parent.getForm(outer, type));
-  forms[value].push_back(made.addArgument(type, value.getLoc()));
-  return forms[value].back();
+  if (describe(value, planned).willBeReduced && !type.isPartial())
+    parent.needForm(outer, parent.getSettled(outer, parent.getPlanned()));
+  parent.needForm(outer, type);
+  enter(value, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,7 +162,7 @@ nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried) {
 }
 
 /// Enters the carried value as a sum if it is one.
-void LoopPartitioner::findSum(unsigned carried) {
+void LoopPlanner::findSum(unsigned carried) {
   nd::NamedOpInterface op = findAddition(loop, carried);
   if (!op || !parent.isZero(loop.getCarried()[carried]))
     return;
@@ -173,7 +176,7 @@ void LoopPartitioner::findSum(unsigned carried) {
 /// How the layout cuts what is added to a sum, if it is the gradient of a
 /// parameter; null otherwise. What one of several layers adds to the gradient
 /// of a parameter that they share is not marked as a gradient.
-TensorType LoopPartitioner::getScattered(Value summand) const {
+TensorType LoopPlanner::getScattered(Value summand) const {
   auto known = nd::TensorAttributes::of(summand);
   return known.hasClass(nd::TensorClass::Gradient) ? getDesired(summand).type
                                                    : TensorType();
@@ -182,9 +185,9 @@ TensorType LoopPartitioner::getScattered(Value summand) const {
 /// The sharding of what is added, once it is scattered as getScattered says. It
 /// is the wanted one where something else needs a partial value reduced, and
 /// where the wanted one is a part of it.
-TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
-  TensorType pinned = ends[sum.carried];
-  OperandForms known = describe(sum.summand, built);
+TensorType LoopPlanner::chooseSharding(const Sum &sum) {
+  TensorType pinned = plan->ends[sum.carried];
+  OperandForms known = describe(sum.summand, planned);
   if (known.isRecomputed)
     return pinned;
   TensorType type = known.types.front();
@@ -196,30 +199,30 @@ TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   return planner.getCost(type, pinned) > 0 ? type : pinned;
 }
 
-void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
+void LoopPlanner::planSum(Operation &op, const Sum &sum) {
   // What is added may be a part that is not rounded, and the sum is none then.
   TensorType part = chooseSharding(sum);
   TensorType type = widenParts(part, &op, /*adds=*/true, /*isWide=*/false);
   LDBG() << "carried sum " << sum.carried << " of the loop at " << loop.getLoc()
          << ": " << type;
-  ends[sum.carried] = type;
-  // The addition is the argument's only user.
-  forms[sum.total].front().setType(type);
-  SmallVector<Value> operands;
-  for (Value operand : op.getOperands())
-    operands.push_back(getForm(operand, operand == sum.total ? type : part));
-  operands = widenBlocks(op, type, operands, builder);
-  Operation *local = builder.clone(op);
-  local->setOperands(operands);
-  nd::removeShardings(local);
-  local->getResult(0).setType(type);
-  forms[op.getResult(0)] = {local->getResult(0)};
+  // Carried values are the first arguments. The addition is the only user.
+  plan->ends[sum.carried] = plan->arguments[sum.carried] = type;
+  forms[sum.total].front() = type;
+  PlanStep step{StepKind::Make, &op};
+  step.axes.resize(countFactors(&op));
+  for (Value operand : op.getOperands()) {
+    step.operands.push_back(operand == sum.total ? type : part);
+    needForm(operand, step.operands.back());
+  }
+  step.results = {type};
+  plan->add(std::move(step));
+  forms[op.getResult(0)] = {type};
 }
 
-bool LoopPartitioner::isBuiltLast(Operation &op) { return sums.contains(&op); }
+bool LoopPlanner::isPlannedLast(Operation &op) { return sums.contains(&op); }
 
-void LoopPartitioner::buildLast(Operation &op) {
-  partitionSum(op, sums.find(&op)->second);
+void LoopPlanner::planLast(Operation &op) {
+  planSum(op, sums.find(&op)->second);
 }
 
 /// The result of a linear op on this value alone, which stays partial where the
@@ -238,8 +241,8 @@ static OpResult getLinearUse(OpResult value) {
 /// otherwise resharded as a part of the sum, after the loop. An entry is
 /// resharded as often as the stack is, which may be a summand of a loop around
 /// this one.
-WantedResult LoopPartitioner::getWanted(OpResult result) {
-  WantedResult wanted = BlockPartitioner::getWanted(result);
+WantedResult LoopPlanner::getWanted(OpResult result) {
+  WantedResult wanted = BlockPlanner::getWanted(result);
   while (OpResult next = getLinearUse(result))
     result = next;
   if (auto sum = summands.find(result); sum != summands.end()) {
@@ -261,11 +264,11 @@ WantedResult LoopPartitioner::getWanted(OpResult result) {
 }
 
 /// Those of carried values, sums excepted.
-llvm::ArrayRef<TensorType> LoopPartitioner::getFixedEnds() {
-  return ArrayRef(ends).take_front(loop.getCarriedCount());
+llvm::ArrayRef<TensorType> LoopPlanner::getFixedEnds() {
+  return ArrayRef(plan->ends).take_front(loop.getCarriedCount());
 }
 
-bool LoopPartitioner::isStackForOps(unsigned end) {
+bool LoopPlanner::isStackForOps(unsigned end) {
   return end >= loop.getCarriedCount() &&
          llvm::any_of(loop->getResult(end).getUsers(),
                       [](Operation *user) { return !isa<nd::ScanOp>(user); });
@@ -275,13 +278,13 @@ bool LoopPartitioner::isStackForOps(unsigned end) {
 /// where the body may cut them further. Entries that are partial and only
 /// yielded stay so: the user of the stack may add it to others before they are
 /// reduced. Otherwise the parent reduces the entries in this loop when it asks
-/// for the stack (BlockPartitioner::reshard).
-void LoopPartitioner::chooseEnds() {
+/// for the stack (BlockPlanner::reshard).
+void LoopPlanner::chooseEnds() {
   for (nd::Tie tie : loop.getTies()) {
     if (tie.kind != nd::TieKind::StackedResult)
       continue;
-    TensorType &end = ends[tie.result.getResultNumber()];
-    OperandForms entry = describe(tie.yielded, built);
+    TensorType &end = plan->ends[tie.result.getResultNumber()];
+    OperandForms entry = describe(tie.yielded, planned);
     if (entry.isRecomputed || entry.types.empty())
       continue;
     if (isExact(tie.result))
@@ -306,88 +309,72 @@ void LoopPartitioner::chooseEnds() {
 /// Enters what earlier loops offer of values that both bodies have. A stack is
 /// kept once, while a move is paid for at each run of the body: in loops around
 /// this one, too.
-void LoopPartitioner::findKept() {
+void LoopPlanner::findKept() {
   double costOfByte =
-      limit.keptByteCost.value_or(0) / double(nd::countRuns(loop));
+      limit.options.keptByteCost.value_or(0) / double(nd::countRuns(loop));
   for (const LoopCopies &copies : parent.getCopies())
     for (auto [value, twin] : findLoopTwins(copies.loop, loop))
-      for (OpResult stack : copies.stacks.lookup(twin)) {
-        TensorType type =
-            nd::getEntryType(nd::getTensorType(stack), loop.getDim());
-        kept[value].push_back(
-            {type, costOfByte * double(type.getLocalBytes(mesh)), stack});
-      }
+      for (const Form &offered : copies.offered)
+        if (offered.value == twin)
+          kept[value].push_back(
+              {offered.type,
+               costOfByte * double(offered.type.getLocalBytes(mesh)),
+               copies.loop, twin});
 }
 
-ArrayRef<OfferedForm> LoopPartitioner::getKept(Value value) {
+ArrayRef<OfferedForm> LoopPlanner::getKept(Value value) {
   auto known = kept.find(value);
   return known == kept.end() ? ArrayRef<OfferedForm>() : known->second;
 }
 
-Value LoopPartitioner::takeKept(Value value, TensorType type) {
+void LoopPlanner::takeKept(Value value, TensorType type) {
   const OfferedForm *form =
       llvm::find_if(getKept(value),
                     [&](const OfferedForm &each) { return each.type == type; });
-  unsigned position =
-      loop.getCarriedCount() + loop.getStackedCount() + taken.size();
-  taken.push_back(form->stack);
-  forms[value].push_back(made.insertArgument(position, type, value.getLoc()));
-  return forms[value].back();
+  PlanStep step{StepKind::Take, /*op=*/nullptr, value};
+  step.results = {type};
+  step.loop = form->loop;
+  step.source = form->source;
+  plan->add(std::move(step));
+  addForm(value, type);
 }
 
-/// The values of the new body that cost a move: what was moved to another
-/// sharding, and what ops make of it, products excepted. Results of products
-/// are computed again only where the program asks for it.
-llvm::DenseSet<Value> LoopPartitioner::findMoved() {
-  llvm::DenseSet<Value> moved;
-  auto isMoved = [&](Value value) { return moved.contains(value); };
-  for (Operation &op : made.without_terminator()) {
-    if (auto reshard = dyn_cast<spmd::ReshardOp>(op)) {
-      TensorType from = nd::getTensorType(reshard.getOperand());
-      TensorType to = nd::getTensorType(reshard.getResult());
-      if (!from.isPartial() &&
-          (isMoved(reshard.getOperand()) || planner.getCost(from, to) > 0))
-        moved.insert(reshard.getResult());
-      continue;
-    }
-    if (isa<nd::NamedOpInterface>(op) && op.getNumRegions() == 0 &&
-        !hasMostPoints(&op) && llvm::any_of(op.getOperands(), isMoved))
-      moved.insert_range(op.getResults());
-  }
-  return moved;
+/// Whether the loop stacks the entry already.
+bool LoopPlanner::isStacked(const Form &form) {
+  for (const nd::Tie &tie : loop.getTies())
+    if (tie.kind == nd::TieKind::StackedResult &&
+        plan->resolve(
+            {tie.yielded, plan->ends[tie.result.getResultNumber()]}) == form)
+      return true;
+  return false;
 }
 
 /// Appends those of the value's forms that are `movedForms`, unless they take
 /// more of a rank's memory than the form that the layout wants, or than the one
-/// that its op has made without a move: what the layout cuts is not kept
-/// gathered. A value that has the loop's dim itself cannot be an entry of a
-/// stack.
-void LoopPartitioner::addMoved(Value value,
-                               const llvm::DenseSet<Value> &movedForms,
-                               SmallVectorImpl<MovedForm> &moved) {
+/// that its op makes without a move: what the layout cuts is not kept gathered.
+/// A value that has the loop's dim itself cannot be an entry of a stack.
+void LoopPlanner::addMoved(Value value, const FormSet &movedForms,
+                           SmallVectorImpl<Form> &moved) {
   auto known = forms.find(value);
   if (known == forms.end() || known->second.empty() || getOuter(value) ||
       isRecomputed(value) || nd::getTensorType(value).hasDim(loop.getDim()))
     return;
-  Value first = known->second.front();
-  TensorType made = nd::getTensorType(first);
+  TensorType made = known->second.front();
   if (made.isPartial())
     return;
-  bool isMade = !movedForms.contains(first);
+  bool isMade = !movedForms.contains({value, made});
   int64_t most = getDesired(value).type.getLocalBytes(mesh);
   if (isMade)
     most = std::max(most, made.getLocalBytes(mesh));
-  for (Value form : known->second) {
-    TensorType type = nd::getTensorType(form);
-    if (movedForms.contains(form) && !type.isPartial() &&
+  for (TensorType type : known->second)
+    if (movedForms.contains({value, type}) && !type.isPartial() &&
         type.getLocalBytes(mesh) <= most &&
         !(isMade && planner.getCost(made, type) == 0))
-      moved.push_back({value, form});
-  }
+      moved.push_back({value, type});
 }
 
 /// The values that later loops have as well.
-llvm::DenseSet<Value> LoopPartitioner::findTwins() {
+llvm::DenseSet<Value> LoopPlanner::findTwins() {
   llvm::DenseSet<Value> twins;
   for (Operation *later = loop->getNextNode(); later;
        later = later->getNextNode())
@@ -396,71 +383,30 @@ llvm::DenseSet<Value> LoopPartitioner::findTwins() {
   return twins;
 }
 
-nd::ScanOp LoopPartitioner::offerCopies(nd::ScanOp local,
-                                        SmallVectorImpl<LoopCopies> &copies) {
-  SmallVector<MovedForm> moved;
-  const llvm::DenseSet<Value> twins = findTwins(), movedForms = findMoved();
+void LoopPlanner::offerCopies(SmallVectorImpl<LoopCopies> &copies) {
+  LoopCopies offers{loop, {}};
+  const llvm::DenseSet<Value> twins = findTwins();
+  const FormSet movedForms = findMoved(*plan, planner, mesh);
   auto add = [&](Value value) {
     if (twins.contains(value))
-      addMoved(value, movedForms, moved);
+      addMoved(value, movedForms, offers.offered);
   };
-  llvm::for_each(old.getArguments(), add);
-  for (Operation &op : old.without_terminator())
+  llvm::for_each(block.getArguments(), add);
+  for (Operation &op : block.without_terminator())
     llvm::for_each(op.getResults(), add);
-  llvm::erase_if(moved, [&](const MovedForm &each) {
-    return nd::findStackedResult(local, each.form) != nullptr;
+  llvm::erase_if(offers.offered, [&](const Form &each) {
+    return isStacked(plan->resolve(each));
   });
-  if (moved.empty())
-    return local;
-  auto entries = llvm::map_to_vector(
-      moved, [](const MovedForm &each) { return each.form; });
-  unsigned count = local->getNumResults();
-  IRRewriter rewriter(local.getContext());
-  nd::ScanOp made = nd::addStackedResults(rewriter, local, entries);
-  copies.emplace_back().loop = loop;
-  for (auto [index, each] : llvm::enumerate(moved))
-    copies.back().stacks[each.value].push_back(made->getResult(count + index));
-  return made;
+  if (!offers.offered.empty())
+    copies.push_back(std::move(offers));
 }
 
-//===----------------------------------------------------------------------===//
-// The new loop
-//===----------------------------------------------------------------------===//
-
-nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
-                                  std::unique_ptr<Block> body) {
-  SmallVector<Value> carried, stacked;
-  SmallVector<Type> stackedResults;
-  for (nd::Tie tie : loop.getTies())
-    switch (tie.kind) {
-    case nd::TieKind::Carried:
-      carried.push_back(
-          parent.getForm(tie.operand, ends[tie.result.getResultNumber()]));
-      break;
-    case nd::TieKind::StackedOperand:
-      stacked.push_back(parent.getForm(tie.operand, getStackType(tie.operand)));
-      break;
-    case nd::TieKind::Whole:
-      break;
-    case nd::TieKind::StackedResult:
-      stackedResults.push_back(
-          nd::getStackedType(ends[tie.result.getResultNumber()], loop.getDim(),
-                             static_cast<int64_t>(loop.getSize())));
-      break;
-    }
-  llvm::append_range(stacked, taken);
-  auto local = nd::ScanOp::create(parentBuilder, loop.getLoc(), loop.getDim(),
-                                  loop.getSize(), loop.getBackwards(), carried,
-                                  stacked, whole, stackedResults);
-  local.setConditional(loop.getConditional());
-  local.setMicroBatches(loop.getMicroBatches());
-  local.getRegion().front().erase();
-  local.getRegion().push_back(body.release());
-  local.setResAttrsAttr(loop.getResAttrsAttr());
-  local->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  nd::removeShardings(local);
-  dropExact(local);
-  return local;
+void LoopPlanner::needOperands() {
+  for (const nd::Tie &tie : loop.getTies())
+    if (tie.kind == nd::TieKind::Carried)
+      parent.needForm(tie.operand, plan->ends[tie.result.getResultNumber()]);
+    else if (tie.kind == nd::TieKind::StackedOperand)
+      parent.needForm(tie.operand, getStackType(tie.operand));
 }
 
 } // namespace meshc::partition

@@ -1,4 +1,4 @@
-//===- BlockForms.cpp - the forms of a block's values ---------------------===//
+//===- PlanForms.cpp - the forms of a block's values ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,16 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a BlockPartitioner knows of values, and how it makes one form of a
-/// value from another.
+/// What a BlockPlanner knows of values, and how one form of a value comes from
+/// another.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ShapeOps.h"
-#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/SpmdOps.h"
-#include "lib/Partition/BlockPartitioner.h"
+#include "lib/Partition/BlockPlanner.h"
 #include "lib/Partition/CauseName.h"
 
 using namespace mlir;
@@ -23,6 +21,7 @@ using namespace mlir;
 namespace meshc::partition {
 
 using nd::TensorType;
+using spmd::StepKind;
 
 bool isStack(Value value) {
   auto loop = value.getDefiningOp<nd::ScanOp>();
@@ -30,11 +29,7 @@ bool isStack(Value value) {
          cast<OpResult>(value).getResultNumber() >= loop.getCarriedCount();
 }
 
-static bool isPartialStack(Value value) {
-  return isStack(value) && nd::getTensorType(value).isPartial();
-}
-
-bool BlockPartitioner::isZero(Value value) {
+bool BlockPlanner::isZero(Value value) {
   auto op = value.getDefiningOp<nd::NamedOpInterface>();
   return op && op.getPartitionRule().isZero;
 }
@@ -43,11 +38,7 @@ bool BlockPartitioner::isZero(Value value) {
 // What is known of values
 //===----------------------------------------------------------------------===//
 
-llvm::SmallVector<TensorType> BlockPartitioner::Built::get(Value value) const {
-  return llvm::map_to_vector(block.forms.lookup(value), nd::getTensorType);
-}
-
-const BlockPartitioner::Facts &BlockPartitioner::getFacts(Value value) {
+const BlockPlanner::Facts &BlockPlanner::getFacts(Value value) {
   std::unique_ptr<Facts> &known = facts[value];
   if (!known)
     known = std::make_unique<Facts>(Facts{
@@ -57,24 +48,23 @@ const BlockPartitioner::Facts &BlockPartitioner::getFacts(Value value) {
   return *known;
 }
 
-void BlockPartitioner::setMayCutFurther(ArrayRef<Operation *> ops,
-                                        bool mayCut) {
+void BlockPlanner::setMayCutFurther(ArrayRef<Operation *> ops, bool mayCut) {
   for (Operation *op : ops)
     for (Value result : op->getResults())
       desired.find(result)->second.mayCutFurther = mayCut;
 }
 
-TensorType BlockPartitioner::getSettled(Value value,
-                                        const AvailableForms &available) const {
+TensorType BlockPlanner::getSettled(Value value,
+                                    const AvailableForms &available) const {
   const DesiredSharding &known = getDesired(value);
   llvm::SmallVector<TensorType> types = available.get(value);
   return known.settle(types.empty() ? known.preferred : types.front());
 }
 
-TensorType BlockPartitioner::getSettled(Value value,
-                                        const DesiredSharding &result) {
+TensorType BlockPlanner::getSettled(Value value,
+                                    const DesiredSharding &result) {
   if (!getFacts(value).isRecomputable)
-    for (TensorType type : built.get(value))
+    for (TensorType type : planned.get(value))
       if (!type.isPartial())
         return result.settle(type);
   return result.settle(result.preferred);
@@ -84,8 +74,8 @@ static bool isReduced(ArrayRef<TensorType> types) {
   return llvm::any_of(types, [](TensorType type) { return !type.isPartial(); });
 }
 
-OperandForms BlockPartitioner::describe(Value value,
-                                        const AvailableForms &available) {
+OperandForms BlockPlanner::describe(Value value,
+                                    const AvailableForms &available) {
   const Facts &known = getFacts(value);
   OperandForms described;
   described.types = available.get(value);
@@ -114,8 +104,8 @@ OperandForms BlockPartitioner::describe(Value value,
 
 /// The cheapest way from one of the forms to the type; infinite bytes if there
 /// is none.
-BlockPartitioner::Move BlockPartitioner::findReshard(ArrayRef<TensorType> types,
-                                                     TensorType type) {
+BlockPlanner::Move BlockPlanner::findReshard(ArrayRef<TensorType> types,
+                                             TensorType type) {
   Move best{MoveKind::Reshard, {}, std::numeric_limits<double>::infinity()};
   for (TensorType from : types) {
     if (type.isPartial() &&
@@ -130,9 +120,9 @@ BlockPartitioner::Move BlockPartitioner::findReshard(ArrayRef<TensorType> types,
 
 /// The cheapest way from one of the forms to a partial sum: from another one,
 /// or from a whole form, which is there if it `isRecomputable`.
-BlockPartitioner::Move BlockPartitioner::findPartial(ArrayRef<TensorType> types,
-                                                     TensorType type,
-                                                     bool isRecomputable) {
+BlockPlanner::Move BlockPlanner::findPartial(ArrayRef<TensorType> types,
+                                             TensorType type,
+                                             bool isRecomputable) {
   TensorType whole = spmd::dropPartial(type, type.getPartialAxes());
   auto reduced = llvm::to_vector(llvm::make_filter_range(
       types, [](TensorType form) { return !form.isPartial(); }));
@@ -147,9 +137,8 @@ BlockPartitioner::Move BlockPartitioner::findPartial(ArrayRef<TensorType> types,
 
 /// The cheapest way from one of the value's forms, or from one that an earlier
 /// loop may keep, to the type, which is not partial.
-BlockPartitioner::Move
-BlockPartitioner::findDirect(Value value, TensorType type,
-                             ArrayRef<TensorType> types) {
+BlockPlanner::Move BlockPlanner::findDirect(Value value, TensorType type,
+                                            ArrayRef<TensorType> types) {
   Move best = findReshard(types, type);
   for (const OfferedForm &kept : getKept(value))
     if (double bytes = kept.cost + planner.getCost(kept.type, type);
@@ -158,9 +147,8 @@ BlockPartitioner::findDirect(Value value, TensorType type,
   return best;
 }
 
-BlockPartitioner::Move
-BlockPartitioner::findMove(Value value, TensorType type,
-                           const AvailableForms &available) {
+BlockPlanner::Move BlockPlanner::findMove(Value value, TensorType type,
+                                          const AvailableForms &available) {
   llvm::SmallVector<TensorType> types = available.get(value);
   if (llvm::is_contained(types, type))
     return {MoveKind::None, type, 0};
@@ -190,8 +178,8 @@ BlockPartitioner::findMove(Value value, TensorType type,
   return best;
 }
 
-double BlockPartitioner::obtain(Value value, TensorType type,
-                                AvailableForms &available) {
+double BlockPlanner::obtain(Value value, TensorType type,
+                            AvailableForms &available) {
   Move move = findMove(value, type, available);
   switch (move.kind) {
   case MoveKind::None:
@@ -229,108 +217,149 @@ static bool canYield(Value stack, TensorType type) {
   return spmd::getAxesOf(type, loop.getDim()).empty();
 }
 
+static bool isPartialStack(const Form &form) {
+  return isStack(form.value) && form.type.isPartial();
+}
+
 /// Gives a stack that nothing uses yet another sharding: reshards its entries
 /// in the loop that yields them, which of loops in loops is the innermost one.
-static void reshardEntries(Value stack, TensorType type, StringAttr name) {
-  auto loop = stack.getDefiningOp<nd::ScanOp>();
-  unsigned index = cast<OpResult>(stack).getResultNumber();
+/// `plan` is that of the loop's block.
+static void reshardEntries(BlockPlan &plan, const Form &stack, TensorType type,
+                           StringAttr cause) {
+  auto loop = stack.value.getDefiningOp<nd::ScanOp>();
+  auto step = llvm::find_if(
+      plan.steps, [&](const PlanStep &each) { return each.op == loop; });
+  BlockPlan &body = *step->body;
+  unsigned index = cast<OpResult>(stack.value).getResultNumber();
   Value yielded = loop.getYield()->getOperand(index);
-  TensorType entry = nd::getEntryType(type, loop.getDim());
-  stack.setType(type);
-  if (isPartialStack(yielded) && yielded.hasOneUse() &&
-      canYield(yielded, entry))
-    return reshardEntries(yielded, entry, name);
-  OpBuilder builder(loop.getYield());
-  auto op = spmd::ReshardOp::create(builder, yielded.getLoc(), entry, yielded);
-  if (name)
-    nd::setName(op, name);
-  loop.getYield()->setOperand(index, op);
+  TensorType &end = body.ends[index];
+  TensorType before = end;
+  Form entry = body.resolve({yielded, before});
+  plan.retype(stack, type);
+  end = nd::getEntryType(type, loop.getDim());
+  if (isPartialStack(entry) && canYield(entry.value, end) &&
+      body.countUses(entry, loop.getYield()) == 0)
+    return reshardEntries(body, entry, end, cause);
+  PlanStep move{StepKind::Move, /*op=*/nullptr, yielded};
+  move.operands = {before};
+  move.results = {end};
+  move.cause = cause;
+  body.add(std::move(move));
 }
 
-/// A form of the value with this sharding. Entries of a partial stack are
-/// resharded in their loop, where this overlaps with later iterations.
-Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
-  StringAttr name = getCauseName(value, [&](Value other) {
+/// Gives a form, which nothing uses, another type, and those that are the same
+/// value.
+void BlockPlanner::retype(const Form &form, TensorType type) {
+  for (auto &[value, types] : forms)
+    for (TensorType &each : types)
+      if (each == form.type && plan->resolve({value, each}) == form)
+        each = type;
+}
+
+/// Lets a stack of partial entries, which nothing uses, be reduced in its loop:
+/// this overlaps with later iterations. Returns its type then, which may be
+/// another one than `type` that the loop can yield.
+TensorType BlockPlanner::reduceEntries(Value value, TensorType from,
+                                       TensorType type, StringAttr cause) {
+  Form stack = plan->resolve({value, from});
+  if (!isPartialStack(stack) ||
+      llvm::any_of(plan->steps, [&](const PlanStep &step) {
+        return llvm::any_of(step.getUsed(), [&](const Form &used) {
+          return plan->resolve(used) == stack;
+        });
+      }))
+    return from;
+  TensorType target =
+      canYield(stack.value, type) ? type : getSettled(value, planned);
+  retype(stack, target);
+  reshardEntries(*plan, stack, target, cause);
+  return target;
+}
+
+/// Plans a form of the value with this sharding.
+void BlockPlanner::reshard(Value value, TensorType from, TensorType type) {
+  StringAttr cause = getCauseName(value, [&](Value other) {
     auto known = forms.find(other);
     return known != forms.end() && !known->second.empty() &&
-           nd::getTensorType(known->second.front()).isPartial();
+           known->second.front().isPartial();
   });
-  if (isPartialStack(from) && from.use_empty()) {
-    bool isInside = canYield(from, type);
-    reshardEntries(from, isInside ? type : getSettled(value, built), name);
-    if (from.getType() == type)
-      return from;
-  }
-  auto op = spmd::ReshardOp::create(builder, value.getLoc(), type, from);
-  if (name)
-    nd::setName(op, name);
-  forms[value].push_back(op);
-  return op;
+  from = reduceEntries(value, from, type, cause);
+  if (from == type)
+    return;
+  PlanStep step{StepKind::Move, /*op=*/nullptr, value};
+  step.operands = {from};
+  step.results = {type};
+  step.cause = cause;
+  plan->add(std::move(step));
+  addForm(value, type);
 }
 
-/// The result of the op once more, in another sharding, from these operands.
-Value BlockPartitioner::repeat(Operation *op, ValueRange operands,
-                               TensorType type) {
-  Operation *again = builder.clone(*op);
-  again->setOperands(operands);
-  nd::removeShardings(again);
-  again->getResult(0).setType(type);
-  forms[op->getResult(0)].push_back(again->getResult(0));
-  return again->getResult(0);
+/// Plans the result of the op once more, in another sharding, from operands of
+/// these types.
+void BlockPlanner::repeat(Operation *op, ArrayRef<TensorType> operands,
+                          TensorType type) {
+  PlanStep step{StepKind::Repeat, op};
+  llvm::append_range(step.operands, operands);
+  step.results = {type};
+  plan->add(std::move(step));
+  addForm(op->getResult(0), type);
 }
 
-/// The result of an op of numbers, which every rank has, once more. Parts of a
-/// sum of 16 bits are f32; they are recomputed if they are zero.
-Value BlockPartitioner::recompute(Operation *op, TensorType type) {
+/// Plans the result of an op of numbers, which every rank has, once more. Parts
+/// of a sum of 16 bits are f32; they are recomputed if they are zero.
+void BlockPlanner::recompute(Operation *op, TensorType type) {
   Value result = op->getResult(0);
   if (nd::getTensorType(result).getElementType() != type.getElementType()) {
-    auto zero = nd::ConstantOp::create(builder, op->getLoc(), type, 0.0);
-    forms[result].push_back(zero);
-    return zero;
+    PlanStep step{StepKind::Zero, op};
+    step.results = {type};
+    plan->add(std::move(step));
+    addForm(result, type);
+    return;
   }
-  SmallVector<Value> numbers;
-  for (Value operand : op->getOperands())
-    numbers.push_back(getForm(operand, nd::getTensorType(operand).getGlobal()));
-  return repeat(op, numbers, type);
+  llvm::SmallVector<TensorType> numbers;
+  for (Value operand : op->getOperands()) {
+    numbers.push_back(nd::getTensorType(operand).getGlobal());
+    needForm(operand, numbers.back());
+  }
+  repeat(op, numbers, type);
 }
 
-/// The value with this sharding, copied from `form` of the source.
-Value BlockPartitioner::copy(const CopySource &source, Value form,
-                             TensorType type) {
+/// Plans the value with this sharding, copied from the form `from` of the
+/// source.
+void BlockPlanner::copy(const CopySource &source, TensorType from,
+                        TensorType type) {
   if (!source.isResult)
-    return repeat(source.op, form, type);
-  auto rename = cast<nd::RenameOp>(source.op);
-  auto back = nd::RenameOp::create(builder, rename.getLoc(), form,
-                                   rename.getTo(), rename.getFrom());
-  back->getResult(0).setType(type);
-  forms[rename.getInput()].push_back(back);
-  return back;
+    return repeat(source.op, from, type);
+  PlanStep step{StepKind::Return, source.op};
+  step.operands = {from};
+  step.results = {type};
+  plan->add(std::move(step));
+  addForm(source.op->getOperand(0), type);
 }
 
-Value BlockPartitioner::getForm(Value value, TensorType type) {
-  auto find = [&](TensorType known) {
-    return *llvm::find_if(forms[value],
-                          [&](Value form) { return form.getType() == known; });
-  };
-  Move move = findMove(value, type, built);
+void BlockPlanner::needForm(Value value, TensorType type) {
+  Move move = findMove(value, type, planned);
   switch (move.kind) {
   case MoveKind::None:
-    return find(type);
+    return;
   case MoveKind::Recompute:
     return recompute(value.getDefiningOp(), type);
   case MoveKind::Settle:
     reshard(value, forms[value].front(), move.from);
-    return getForm(value, type);
+    return needForm(value, type);
   case MoveKind::ToPartial:
-    return reshard(value, getForm(value, move.from), type);
+    needForm(value, move.from);
+    return reshard(value, move.from, type);
   case MoveKind::Copy:
-    return copy(*move.source, getForm(move.source->value, move.from), type);
-  case MoveKind::Kept: {
-    Value kept = takeKept(value, move.from);
-    return move.from == type ? kept : reshard(value, kept, type);
-  }
+    needForm(move.source->value, move.from);
+    return copy(*move.source, move.from, type);
+  case MoveKind::Kept:
+    takeKept(value, move.from);
+    if (move.from != type)
+      reshard(value, move.from, type);
+    return;
   case MoveKind::Reshard:
-    return reshard(value, find(move.from), type);
+    return reshard(value, move.from, type);
   }
   llvm_unreachable("all moves are handled");
 }

@@ -1,13 +1,13 @@
-//===- LoopPartitioner.h - the body of a loop on shards -------------------===//
+//===- LoopPlanner.h - how the body of a loop is partitioned --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_PARTITION_LOOPPARTITIONER_H
-#define MESHC_LIB_PARTITION_LOOPPARTITIONER_H
+#ifndef MESHC_LIB_PARTITION_LOOPPLANNER_H
+#define MESHC_LIB_PARTITION_LOOPPLANNER_H
 
-#include "lib/Partition/BlockPartitioner.h"
+#include "lib/Partition/BlockPlanner.h"
 
 namespace meshc::partition {
 
@@ -17,7 +17,7 @@ namespace meshc::partition {
 /// carries is whole when it ends.
 nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried);
 
-/// Rebuilds the body of a loop.
+/// Plans the body of a loop.
 ///
 /// - A carried value has the sharding that the layout wants for its result, at
 ///   both ends of an iteration.
@@ -36,29 +36,27 @@ nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried);
 ///   sum.
 /// - If the program keeps copies (MoveLimit::keptByteCost), the body may take
 ///   what an earlier loop has moved, instead of moving it once more.
-class LoopPartitioner final : public BlockPartitioner {
+class LoopPlanner final : public BlockPlanner {
 public:
-  /// `parent` rebuilds the block around the loop and knows the shardings that
-  /// the layout wants for the loop's results. `body` is empty.
-  LoopPartitioner(nd::ScanOp loop, mlir::Block &body, BlockPartitioner &parent,
-                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
-                  MoveLimit &limit);
+  /// `parent` plans the block around the loop and knows the shardings that the
+  /// layout wants for the loop's results.
+  LoopPlanner(nd::ScanOp loop, BlockPlanner &parent,
+              spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+              MoveLimit &limit);
 
-  /// The new loop around `body`, which it takes over once run() has filled it.
-  /// Asks the parent for the operands.
-  nd::ScanOp build(mlir::OpBuilder &parentBuilder,
-                   std::unique_ptr<mlir::Block> body);
+  /// After run(): lets the parent have what the loop carries and the stacks
+  /// whose entries it reads. What it has whole, the parent has already.
+  void needOperands();
 
-  /// Replaces the new loop by one that also stacks what its body has moved to
-  /// other shardings, and adds these stacks to `copies`.
-  nd::ScanOp offerCopies(nd::ScanOp made,
-                         llvm::SmallVectorImpl<LoopCopies> &copies);
+  /// Adds to `copies` what the body moves to other shardings, for later loops.
+  /// To be called before takePlan().
+  void offerCopies(llvm::SmallVectorImpl<LoopCopies> &copies);
 
   OperandForms describe(mlir::Value value,
                         const AvailableForms &available) override;
   double obtain(mlir::Value value, nd::TensorType type,
                 AvailableForms &available) override;
-  mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
+  void needForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
   bool isOuter(mlir::Value value) override { return bool(getOuter(value)); }
   WantedResult getWanted(mlir::OpResult result) override;
@@ -73,43 +71,36 @@ private:
     mlir::Value summand;
   };
 
-  bool isBuiltLast(mlir::Operation &op) override;
-  void buildLast(mlir::Operation &op) override;
+  bool isPlannedLast(mlir::Operation &op) override;
+  void planLast(mlir::Operation &op) override;
   void chooseEnds() override;
   llvm::ArrayRef<OfferedForm> getKept(mlir::Value value) override;
-  mlir::Value takeKept(mlir::Value value, nd::TensorType type) override;
+  void takeKept(mlir::Value value, nd::TensorType type) override;
 
-  /// A value, and a form that the body has by a move.
-  struct MovedForm {
-    mlir::Value value, form;
-  };
-
+  void enter(mlir::Value argument, nd::TensorType type);
   void findKept();
-  llvm::DenseSet<mlir::Value> findMoved();
-  void addMoved(mlir::Value value,
-                const llvm::DenseSet<mlir::Value> &movedForms,
-                llvm::SmallVectorImpl<MovedForm> &moved);
+  bool isStacked(const Form &form);
+  void addMoved(mlir::Value value, const FormSet &movedForms,
+                llvm::SmallVectorImpl<Form> &moved);
   llvm::DenseSet<mlir::Value> findTwins();
   nd::TensorType getStackType(mlir::Value stack);
   void findSum(unsigned carried);
   nd::TensorType getScattered(mlir::Value summand) const;
   nd::TensorType chooseSharding(const Sum &sum);
-  void partitionSum(mlir::Operation &op, const Sum &sum);
+  void planSum(mlir::Operation &op, const Sum &sum);
   mlir::Value getOuter(mlir::Value value);
 
   nd::ScanOp loop;
-  BlockPartitioner &parent;
+  BlockPlanner &parent;
   llvm::DenseMap<mlir::Operation *, Sum> sums; ///< by their additions
   /// What only sums use, with the numbers of the sums.
   llvm::DenseMap<mlir::Value, unsigned> summands;
   /// What earlier loops may keep of a value.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<OfferedForm, 1>> kept;
-  llvm::SmallVector<mlir::Value> taken; ///< of these stacks
-  llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
   /// Whole operands that are resharded inside.
   llvm::DenseSet<mlir::Value> parameters;
 };
 
 } // namespace meshc::partition
 
-#endif // MESHC_LIB_PARTITION_LOOPPARTITIONER_H
+#endif // MESHC_LIB_PARTITION_LOOPPLANNER_H
