@@ -14,8 +14,8 @@ using namespace meshc::frontend;
 using syntax::quote;
 
 /// The value that `generate` names as the logits, a result of the model; null
-/// without `generate` and after an error. Whether its dims fit is for the
-/// autodiff phase to say, which checks any program. [L11.1]
+/// without `generate` and after an error. The steps phase checks its dims, as
+/// it does for any program. [L11.1]
 Value Emitter::findLogits() {
   const syntax::GenerateDeclaration *generate = declarations.generate;
   if (!generate)

@@ -77,8 +77,8 @@ Value Emitter::findLoss() {
   return loss;
 }
 
-/// The loss depends on a parameter. [L7.2] (Those that it does not depend on
-/// are warned of by the autodiff phase, which finds them in any program.)
+/// The loss depends on a parameter. [L7.2] (The steps phase warns of parameters
+/// that it does not depend on, in any program.)
 void Emitter::checkGradients(Value loss, syntax::Span at) {
   llvm::SetVector<Value> reached;
   reached.insert(loss);

@@ -10,13 +10,13 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
 #include "lib/Loops/Passes.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Reference/EstimateMemory.h"
 #include "lib/Reference/RandomInputs.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -90,10 +90,10 @@ static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
   OwningOpRef<ModuleOp> steps = model.clone();
   PassManager passes(model.getContext());
   // As the phase does; first, since it looks at loops.
-  passes.addPass(autodiff::createLowerPrecision());
+  passes.addPass(steps::createLowerPrecision());
   if (unrollsLoops)
     passes.addPass(loops::createUnrollLoops());
-  passes.addPass(autodiff::createBuildSteps());
+  passes.addPass(steps::createBuildSteps());
   return succeeded(passes.run(*steps)) ? std::move(steps) : nullptr;
 }
 
