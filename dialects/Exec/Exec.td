@@ -156,8 +156,7 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator]> {
 
 def Exec_FuncOp
     : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
-  let summary =
-      "a function of the program: initialize, train_step or eval_step";
+  let summary = "a function of the program (dialects/Nd/StepNames.h)";
   let description = [{
     Its ops have StepOpInterface or PieceOpInterface. It has no arguments: buffers and
     scratch memory are results of ops with PieceOpInterface.

@@ -13,9 +13,8 @@
 
 namespace meshc::partition {
 
-/// The function by whose time programs are compared (Trial::getStep in
-/// lib/Pipeline): the training step, or the last function. Null if there is
-/// none.
+/// The function by whose time programs are compared, as nd::findComparedStep
+/// and Trial::getStep in lib/Pipeline. Null if there is none.
 mlir::func::FuncOp findCompared(mlir::ModuleOp module);
 
 /// What the blocks of a function may do to send less, and what they then send

@@ -61,7 +61,7 @@ private:
 } // namespace
 
 void StepBuilder::buildInitialize() {
-  StepFunction step(module, model.getLoc(), "initialize");
+  StepFunction step(module, model.getLoc(), nd::Step::Initialize);
   SmallVector<Value> values;
   for (auto [op, tensor] : llvm::zip(parameterOps, parameters)) {
     Block &block = op.getInitializer().front();
@@ -112,7 +112,7 @@ StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
 /// The logits of all positions, of a micro-batch if there are such;
 /// DecodePositions makes them those of one position, of the whole batch.
 void StepBuilder::buildGenerateStep() {
-  StepFunction step(module, generate.getLoc(), "generate_step");
+  StepFunction step(module, generate.getLoc(), nd::Step::Generate);
   IRMapping mapping;
   addParameters(step, *this, mapping);
   addCopy(step.builder, addInputs(step, *this, /*count=*/1), mapping,
@@ -148,7 +148,7 @@ Value StepBuilder::clip(StepFunction &step, const IRMapping &mapping,
 }
 
 LogicalResult StepBuilder::buildTrainStep() {
-  StepFunction step(module, model.getLoc(), "train_step");
+  StepFunction step(module, model.getLoc(), nd::Step::Train);
   IRMapping mapping;
   addParameters(step, *this, mapping);
   ParameterUpdates updates(step, *this, mapping);

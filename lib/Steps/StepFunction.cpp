@@ -16,11 +16,11 @@ using namespace mlir;
 
 namespace meshc::steps {
 
-StepFunction::StepFunction(ModuleOp module, Location loc, StringRef name)
+StepFunction::StepFunction(ModuleOp module, Location loc, nd::Step step)
     : builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
-  function =
-      func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
+  function = func::FuncOp::create(builder, loc, nd::getStepName(step),
+                                  builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   terminator = func::ReturnOp::create(builder, loc);
   builder.setInsertionPoint(terminator);

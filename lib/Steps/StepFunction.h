@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_STEPS_STEPFUNCTION_H
 #define MESHC_LIB_STEPS_STEPFUNCTION_H
 
+#include "dialects/Nd/StepNames.h"
 #include "lib/Steps/ModelParts.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -18,7 +19,7 @@ namespace meshc::steps {
 class StepFunction {
 public:
   /// An empty function at the end of the module.
-  StepFunction(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef name);
+  StepFunction(mlir::ModuleOp module, mlir::Location loc, nd::Step step);
 
   mlir::Value addArgument(const StepTensor &tensor, mlir::Location loc);
   void addResult(const StepTensor &tensor, mlir::Value value);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,8 +30,8 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
         ok = false;
       }
     });
-    auto initialize = module.lookupSymbol<func::FuncOp>("initialize");
-    auto evaluate = module.lookupSymbol<func::FuncOp>("eval_step");
+    auto initialize = nd::findStep(module, nd::Step::Initialize);
+    auto evaluate = nd::findStep(module, nd::Step::Eval);
     if (!initialize || !evaluate) {
       module.emitError("phase 'steps' made no 'initialize' or no 'eval_step'");
       return signalPassFailure();
@@ -41,17 +42,17 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
                .hasRole(nd::TensorRole::Parameter))
       ++parameters;
     ok &= checkState(initialize, evaluate, Side::Argument, parameters);
-    if (auto average = module.lookupSymbol<func::FuncOp>("eval_average_step"))
+    if (auto average = nd::findStep(module, nd::Step::EvalAverages))
       ok &= checkAverages(initialize, average);
-    if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
+    if (auto train = nd::findStep(module, nd::Step::Train))
       ok &= checkState(initialize, train, Side::Argument, state) &&
             checkState(initialize, train, Side::Result, state);
-    for (StringRef name : {"generate_step", "prefill_step"})
-      if (auto step = module.lookupSymbol<func::FuncOp>(name))
+    for (nd::Step derived : {nd::Step::Generate, nd::Step::Prefill})
+      if (auto step = nd::findStep(module, derived))
         ok &= checkState(initialize, step, Side::Argument, parameters) &&
               checkCaches(step);
     for (auto function : module.getOps<func::FuncOp>())
-      ok &= function.getSymName() == "train_step" || checkResults(function);
+      ok &= nd::isStep(function, nd::Step::Train) || checkResults(function);
     if (!ok)
       signalPassFailure();
   }

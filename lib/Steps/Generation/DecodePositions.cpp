@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Steps/Generation/PositionDecoder.h"
 #include "lib/Steps/Generation/WholeBatch.h"
@@ -49,7 +50,7 @@ public:
 
   /// Adds the function to the module; null after an error. Without logits, it
   /// only fills the caches.
-  func::FuncOp run(StringRef name, bool hasLogits);
+  func::FuncOp run(nd::Step step, bool hasLogits);
 
 private:
   void addArguments(StringRef name);
@@ -164,8 +165,8 @@ void StepRewriter::finish(ArrayRef<DecodingCache> caches, Value logits) {
   function.setAllResultAttrs(results);
 }
 
-func::FuncOp StepRewriter::run(StringRef name, bool hasLogits) {
-  addArguments(name);
+func::FuncOp StepRewriter::run(nd::Step step, bool hasLogits) {
+  addArguments(nd::getStepName(step));
   StringAttr positions = generate.getPositionsAttr();
   bool isDone = false;
   {
@@ -215,7 +216,7 @@ static bool hasRecurrence(func::FuncOp function, const PositionDims &varying) {
 /// What generation needs, training must need, too.
 static LogicalResult checkTrained(func::FuncOp step) {
   auto module = step->getParentOfType<ModuleOp>();
-  auto evaluate = module.lookupSymbol<func::FuncOp>("eval_step");
+  auto evaluate = nd::findStep(module, nd::Step::Eval);
   llvm::DenseSet<StringAttr> unused;
   for (BlockArgument argument :
        evaluate ? evaluate.getArguments() : Block::BlockArgListType())
@@ -240,7 +241,7 @@ static LogicalResult checkTrained(func::FuncOp step) {
 static int64_t countMicroBatches(ModuleOp module, BlockArgument tokens,
                                  StringAttr texts) {
   auto known = nd::TensorAttributes::of(tokens);
-  auto evaluate = module.lookupSymbol<func::FuncOp>("eval_step");
+  auto evaluate = nd::findStep(module, nd::Step::Eval);
   for (BlockArgument argument :
        evaluate ? evaluate.getArguments() : Block::BlockArgListType())
     if (nd::TensorAttributes::of(argument).getName() == known.getName())
@@ -279,8 +280,8 @@ static LogicalResult deriveSteps(func::FuncOp function,
   PositionDims varying(function, text.tokens, generate.getPositionsAttr());
   int64_t positions =
       nd::getTensorType(text.tokens).getSize(generate.getPositions());
-  func::FuncOp step =
-      StepRewriter(text, varying, {}).run("generate_step", /*hasLogits=*/true);
+  func::FuncOp step = StepRewriter(text, varying, {})
+                          .run(nd::Step::Generate, /*hasLogits=*/true);
   if (!step || failed(checkTrained(step)))
     return failure();
   // Without caches, no position needs those before it.
@@ -289,7 +290,7 @@ static LogicalResult deriveSteps(func::FuncOp function,
   if (hasCaches && positions > 1 && !hasRecurrence(function, varying)) {
     steps.push_back(
         StepRewriter(text, varying, getPromptBlock(generate, positions))
-            .run("prefill_step", /*hasLogits=*/false));
+            .run(nd::Step::Prefill, /*hasLogits=*/false));
     if (!steps.back())
       return failure();
   }
@@ -309,7 +310,7 @@ struct DecodePositions : impl::DecodePositionsBase<DecodePositions> {
     auto generates = llvm::to_vector(module.getOps<nd::GenerateOp>());
     if (generates.empty())
       return;
-    auto step = module.lookupSymbol<func::FuncOp>("generate_step");
+    auto step = nd::findStep(module, nd::Step::Generate);
     if (!step || step.isDeclaration()) {
       generates.front().emitError() << "there is no function 'generate_step'";
       return signalPassFailure();

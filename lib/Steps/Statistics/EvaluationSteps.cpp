@@ -400,7 +400,7 @@ void EvaluationSteps::addBatch(StepFunction &step,
 
 void EvaluationSteps::build(bool ofAverages) {
   StepFunction step(module, parts.model->getLoc(),
-                    ofAverages ? "eval_average_step" : "eval_step");
+                    ofAverages ? nd::Step::EvalAverages : nd::Step::Eval);
   IRMapping mapping;
   addParameters(step, parts, mapping, ofAverages);
   addBatch(step, mapping);
