@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
@@ -54,6 +55,23 @@ unsigned PositionDecoder::addCache(DecodingBlock &block, nd::TensorType type,
   }
   block.caches.push_back(cache);
   return block.caches.size() - 1;
+}
+
+Value PositionDecoder::addCache(OpResult result, Value operand, Value entry,
+                                StringAttr along, StringRef name,
+                                ArrayRef<Attribute> order) {
+  Location loc = result.getLoc();
+  DecodingBlock &block = blockOf(result);
+  unsigned number =
+      addCache(block, nd::getTensorType(operand), name, order, loc);
+  OpBuilder builder = builderAt(result);
+  Value position = getPosition(block);
+  DecodingCache &cache = block.caches[number];
+  cache.updated =
+      nd::ValueBuilder(builder, loc)
+          .make<nd::InsertOp>(cache.current, entry, position, along);
+  extended[operand] = cache.updated;
+  return cache.updated;
 }
 
 //===----------------------------------------------------------------------===//

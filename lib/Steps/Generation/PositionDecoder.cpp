@@ -8,9 +8,6 @@
 #include "lib/Steps/Generation/PositionDecoder.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
-#include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Nd/Ops/SourceOps.h"
-#include "dialects/Nd/Ops/ValueBuilder.h"
 #include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
@@ -115,9 +112,9 @@ void PositionDecoder::addNeeds(const Need &need, SmallVector<Need> &open) {
       if (tie.kind == nd::TieKind::Carried && !varying.isOverPositions(scan))
         needs.push_back(
             {tie.operand, SmallVector<StringAttr>(varying.of(tie.argument))});
-  } else if (!isa<nd::IotaOp>(op)) {
-    // Of an attention, only the query: its other operands may have caches.
-    unsigned end = isa<nd::AttentionOp>(op) ? 1 : op->getNumOperands();
+  } else {
+    auto own = dyn_cast<nd::PositionOpInterface>(op);
+    unsigned end = own ? own.countNeededOperands() : op->getNumOperands();
     for (unsigned i = 0; i < end; ++i)
       needs.push_back({op->getOperand(i), getDimsOf(result, i, need.dims)});
   }
@@ -133,24 +130,9 @@ void PositionDecoder::addNeeds(const Need &need, SmallVector<Need> &open) {
 /// needed for those of the result along `dims`.
 SmallVector<StringAttr>
 PositionDecoder::getDimsOf(OpResult result, unsigned index, Names dims) const {
-  SmallVector<StringAttr> same;
-  if (auto rename = dyn_cast<nd::RenameOp>(result.getOwner())) {
-    for (auto [old, name] : llvm::zip(rename.getFrom(), rename.getTo()))
-      if (llvm::is_contained(dims, cast<StringAttr>(name)))
-        same.push_back(cast<StringAttr>(old));
-    for (StringAttr dim : dims)
-      if (!llvm::is_contained(rename.getTo(), dim))
-        same.push_back(dim);
-    return same;
-  }
-  Operation *op = result.getOwner();
-  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
-  for (const nd::Factor &factor : rule.factors)
-    if (StringAttr dim = factor.operandDims[index];
-        dim &&
-        llvm::is_contained(dims, factor.resultDims[result.getResultNumber()]))
-      same.push_back(dim);
-  return same;
+  if (auto own = dyn_cast<nd::PositionOpInterface>(result.getOwner()))
+    return own.getDimsAtPosition(result, index, dims);
+  return nd::getDimsByRule(result, index, dims);
 }
 
 FailureOr<Value> PositionDecoder::compute(Value value, Names dims) {
@@ -222,21 +204,13 @@ bool PositionDecoder::isEntrywise(OpResult result, Names dims) const {
   Operation *op = result.getOwner();
   if (isa<nd::ScanOp>(op))
     return getKey(result, dims) == getKey(result, varying.of(result));
-  if (dims.empty() || isa<nd::RenameOp, nd::IotaOp>(op))
+  if (dims.empty())
     return true;
-  if (op->hasTrait<nd::ReadsPosition>())
-    return false;
-  unsigned index = result.getResultNumber();
-  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
-  bool isParallel = llvm::all_of(dims, [&](StringAttr dim) {
-    return llvm::any_of(rule.factors, [&](const nd::Factor &factor) {
-      return factor.kind == nd::FactorKind::Parallel &&
-             factor.resultDims[index] == dim;
-    });
-  });
-  if (!isParallel || isa<nd::AttentionOp>(op))
-    return isParallel;
-  return llvm::none_of(dims,
+  if (auto own = dyn_cast<nd::PositionOpInterface>(op))
+    return own.isEntrywise(result, dims);
+  return !op->hasTrait<nd::ReadsPosition>() &&
+         nd::isParallelByRule(result, dims) &&
+         llvm::none_of(dims,
                        [&](StringAttr dim) { return nd::namesDim(op, dim); });
 }
 
@@ -263,16 +237,8 @@ FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {
   Operation *op = result.getOwner();
   if (auto scan = dyn_cast<nd::ScanOp>(op))
     return computeScan(scan, result);
-  if (auto rename = dyn_cast<nd::RenameOp>(op))
-    return computeRename(rename, dims);
-  if (auto attention = dyn_cast<nd::AttentionOp>(op))
-    return computeAttention(attention, result, dims);
-  if (isa<nd::IotaOp>(op) && !dims.empty()) {
-    OpBuilder builder = builderAt(result);
-    return nd::ValueBuilder(builder, op->getLoc())
-        .castTo(getPosition(blockOf(result)),
-                nd::getTensorType(result).getElementType());
-  }
+  if (auto own = dyn_cast<nd::PositionOpInterface>(op))
+    return own.buildAtPosition(*this, result, dims);
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     MaybeValue value = getOperand(op, operand, getDimsOf(result, index, dims));
@@ -281,23 +247,6 @@ FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {
     operands.push_back(*value);
   }
   return clone(result, operands, dims);
-}
-
-FailureOr<Value> PositionDecoder::computeRename(nd::RenameOp op, Names dims) {
-  SmallVector<Attribute> from, to;
-  for (auto [old, name] : llvm::zip(op.getFrom(), op.getTo()))
-    if (!llvm::is_contained(dims, cast<StringAttr>(name))) {
-      from.push_back(old);
-      to.push_back(name);
-    }
-  auto result = cast<OpResult>(op.getResult());
-  MaybeValue input = getOperand(op, op.getInput(), getDimsOf(result, 0, dims));
-  if (failed(input) || from.empty())
-    return input;
-  OpBuilder builder = builderAt(op.getResult());
-  return Value(nd::RenameOp::create(builder, op.getLoc(), *input,
-                                    builder.getArrayAttr(from),
-                                    builder.getArrayAttr(to)));
 }
 
 /// The op with these operands, whose result is that at the position along

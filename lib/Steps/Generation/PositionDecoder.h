@@ -15,9 +15,7 @@
 #ifndef MESHC_LIB_STEPS_GENERATION_POSITIONDECODER_H
 #define MESHC_LIB_STEPS_GENERATION_POSITIONDECODER_H
 
-#include "dialects/Nd/Ops/AttentionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
-#include "dialects/Nd/Ops/ShapeOps.h"
 #include "lib/Steps/Generation/PositionDims.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -53,7 +51,7 @@ nd::TensorType getTypeAtPositions(nd::TensorType type,
                                   llvm::ArrayRef<mlir::StringAttr> dims,
                                   nd::DimAttr span);
 
-class PositionDecoder {
+class PositionDecoder : private nd::PositionBuilder {
 public:
   /// Rebuilds in `block`, a function's. `position`, a scalar i32, is the
   /// position along the dim `positions`; with `span`, a dim that no value has,
@@ -62,7 +60,7 @@ public:
   PositionDecoder(mlir::Block &block, mlir::Value position,
                   mlir::StringAttr positions, nd::DimAttr span,
                   const PositionDims &varying);
-  ~PositionDecoder();
+  ~PositionDecoder() override;
 
   /// From now on, `value` of the old function without the dims `dims` is `at`.
   void define(mlir::Value value, llvm::ArrayRef<mlir::StringAttr> dims,
@@ -86,6 +84,27 @@ private:
     llvm::SmallVector<mlir::StringAttr> dims;
   };
 
+  // What ops ask for (PositionBuilder.h).
+  mlir::StringAttr getPositions() const override { return positions; }
+  Names getPositionDims(mlir::Value value) const override {
+    return varying.of(value);
+  }
+  mlir::OpBuilder getBuilder(mlir::OpResult result) override {
+    return builderAt(result);
+  }
+  mlir::Value getPosition(mlir::OpResult result) override {
+    return getPosition(blockOf(result));
+  }
+  MaybeValue getOperand(mlir::Operation *op, mlir::Value operand,
+                        Names dims) override;
+  mlir::Value getCached(mlir::Value operand) const override {
+    return extended.lookup(operand);
+  }
+  mlir::Value addCache(mlir::OpResult result, mlir::Value operand,
+                       mlir::Value entry, mlir::StringAttr along,
+                       llvm::StringRef name,
+                       llvm::ArrayRef<mlir::Attribute> order) override;
+
   // PositionDecoder.cpp: ops
   void addNeeds(const Need &need, llvm::SmallVector<Need> &open);
   llvm::SmallVector<mlir::StringAttr>
@@ -97,22 +116,10 @@ private:
   MaybeValue compute(mlir::Value value, Names dims);
   MaybeValue computeArgument(mlir::BlockArgument argument, Names dims);
   MaybeValue computeOp(mlir::OpResult result, Names dims);
-  MaybeValue computeRename(nd::RenameOp op, Names dims);
   bool isEntrywise(mlir::OpResult result, Names dims) const;
-  MaybeValue getOperand(mlir::Operation *op, mlir::Value operand, Names dims);
   mlir::Value clone(mlir::OpResult result, mlir::ValueRange operands,
                     Names dims);
   mlir::Value take(mlir::Value value, Names dims, mlir::Value near);
-
-  // DecodeAttention.cpp
-  MaybeValue computeAttention(nd::AttentionOp op, mlir::OpResult result,
-                              Names dims);
-  MaybeValue getExtended(nd::AttentionOp op, mlir::Value operand,
-                         llvm::StringRef name, Names rows);
-  mlir::Value restrict(nd::AttentionOp op, mlir::Value mask);
-  mlir::Value compareLabels(nd::AttentionOp op, mlir::Value mask,
-                            mlir::Value ofRows, mlir::Value ofMemory);
-  mlir::Value getBiasHere(nd::AttentionOp op, mlir::Value bias);
 
   // DecodeLoops.cpp
   MaybeValue computeScan(nd::ScanOp scan, mlir::OpResult result);
