@@ -17,6 +17,12 @@ static bool isBefore(StringAttr a, StringAttr b) {
   return a.getValue() < b.getValue();
 }
 
+DimSet sortDims(ArrayRef<StringAttr> dims) {
+  DimSet set(dims);
+  llvm::sort(set, isBefore);
+  return set;
+}
+
 DimSet getDims(Value value) {
   DimSet dims;
   if (nd::TensorType type = nd::getTensorType(value))

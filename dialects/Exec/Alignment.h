@@ -23,6 +23,8 @@ namespace meshc::exec {
 /// Names of dims, sorted by name.
 using DimSet = llvm::SmallVector<mlir::StringAttr, 4>;
 
+/// The dims, sorted by name.
+DimSet sortDims(llvm::ArrayRef<mlir::StringAttr> dims);
 /// All dims of the value's type.
 DimSet getDims(mlir::Value value);
 DimSet intersect(llvm::ArrayRef<mlir::StringAttr> a,

@@ -188,7 +188,7 @@ static SmallVector<LibraryImplementation> listImplementations(Operation *op) {
 }
 
 static void buildLaunch(Operation *op, OpBuilder &builder,
-                        const LibraryCall &call) {
+                        const ScheduledCall &call) {
   // A fusion of the op alone, for its kernel.
   MLIRContext *context = op->getContext();
   OpBuilder inPlace(op);
@@ -235,8 +235,11 @@ static void buildLaunch(Operation *op, OpBuilder &builder,
     chooseOrdersOf(*this, orders);                                             \
   }                                                                            \
   LogicalResult OP::verifyCall() { return verifyCallOf(*this); }               \
+  LogicalResult OP::verifyReady() {                                            \
+    return verifyHeldOps(cast<LibraryOpInterface>(getOperation()));            \
+  }                                                                            \
   bool OP::mayOverwrite(unsigned, unsigned) { return false; }                  \
-  void OP::buildCall(OpBuilder &builder, const LibraryCall &call) {            \
+  void OP::buildCall(OpBuilder &builder, const ScheduledCall &call) {          \
     buildLaunch(*this, builder, call);                                         \
   }
 

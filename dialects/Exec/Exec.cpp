@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Exec/CollectiveCall.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Exec/Parts.h"
 #include "dialects/Nd/NdInterfaces.h"
@@ -44,6 +45,7 @@ void ExecDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Exec/ExecOps.cpp.inc"
       >();
+  attachCollectiveCalls(*getContext());
 }
 
 /// Whether `order` names each dim of the type exactly once.

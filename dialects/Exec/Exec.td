@@ -63,7 +63,8 @@ def Exec_KernelOp
 
 def Exec_FusionOp
     : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
-                         DeclareOpInterfaceMethods<NamedOpInterface>]> {
+                         DeclareOpInterfaceMethods<NamedOpInterface>,
+                         DeclareOpInterfaceMethods<ScheduledOpInterface>]> {
   let summary = "ops on tensor values that will become one kernel";
   let description = [{
     The form of exec.kernel before the schedule phase: the block's arguments are the
@@ -81,12 +82,18 @@ def Exec_FusionOp
                                 "::mlir::ValueRange":$inputs, "PlanAttr":$plan),
                             "build($_builder, $_state, results, inputs, plan, "
                             "::mlir::ArrayAttr());">];
+  let extraClassDeclaration = [{
+    /// The number of the input that is a table whose entries the fusion replaces, if
+    /// it does nothing else. The result may keep the table's place.
+    ::std::optional<unsigned> getChangedInput();
+  }];
   let hasVerifier = 1;
 }
 
 def Exec_ProductOp
     : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
                           DeclareOpInterfaceMethods<NamedOpInterface>,
+                          DeclareOpInterfaceMethods<ScheduledOpInterface>,
                           DeclareOpInterfaceMethods<LibraryOpInterface>]> {
   let summary =
       "a matrix product, perhaps with the fusion that follows it, in one call";
@@ -127,6 +134,7 @@ def Exec_ProductOp
 class Exec_AttentionHolder<string mnemonic>
     : Exec_Op<mnemonic, [Pure, IsolatedFromAbove, SingleBlock,
                          DeclareOpInterfaceMethods<NamedOpInterface>,
+                         DeclareOpInterfaceMethods<ScheduledOpInterface>,
                          DeclareOpInterfaceMethods<LibraryOpInterface>]> {
   let arguments = (ins Variadic<Nd_TensorType>:$inputs);
   let results = (outs Variadic<Nd_TensorType>:$results);
@@ -156,8 +164,7 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator]> {
 
 def Exec_FuncOp
     : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
-  let summary =
-      "a function of the program: initialize, train_step or eval_step";
+  let summary = "a function of the program (dialects/Nd/StepNames.h)";
   let description = [{
     Its ops have StepOpInterface or PieceOpInterface. It has no arguments: buffers and
     scratch memory are results of ops with PieceOpInterface.

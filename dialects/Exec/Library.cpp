@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Library.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Exec/Order.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -63,6 +64,16 @@ Operation *getHeldOp(LibraryOpInterface op) {
     if (inner.getName().getStringRef() == op.getHeldName())
       return &inner;
   return nullptr;
+}
+
+LogicalResult verifyHeldOps(LibraryOpInterface op) {
+  for (Operation &inner : op->getRegion(0).front().without_terminator()) {
+    auto fusion = dyn_cast<FusionOp>(inner);
+    if (failed(verifyOrders(&inner)) ||
+        (fusion && failed(fusion.verifyReady())))
+      return failure();
+  }
+  return op.verifyCall();
 }
 
 int64_t getScratchBytes(Operation *op) {

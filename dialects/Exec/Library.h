@@ -21,6 +21,10 @@ bool isComputedByLibrary(mlir::Operation *op);
 /// The op that a library op holds.
 mlir::Operation *getHeldOp(LibraryOpInterface op);
 
+/// ScheduledOpInterface::verifyReady of a library op: what it holds has memory
+/// orders, its fusions fit their plans, and it is one call.
+llvm::LogicalResult verifyHeldOps(LibraryOpInterface op);
+
 /// Bytes of scratch memory with which each implementation that accepts the op
 /// can run: 0 if the op is not a library op. Needs memory orders.
 int64_t getScratchBytes(mlir::Operation *op);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Order.h"
+#include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
@@ -28,6 +29,20 @@ void setOrders(Operation *op, ArrayRef<Order> orders) {
   for (const Order &order : orders)
     attributes.push_back(getOrderAttr(op->getContext(), order));
   op->setAttr(ordersAttrName, ArrayAttr::get(op->getContext(), attributes));
+}
+
+LogicalResult verifyOrders(Operation *op) {
+  for (OpResult result : op->getResults()) {
+    std::optional<Order> order = getOrder(result);
+    if (!order)
+      return op->emitOpError()
+             << "result " << result.getResultNumber() << " has no memory order";
+    if (sortDims(*order) != getDims(result))
+      return op->emitOpError()
+             << "memory order of result " << result.getResultNumber()
+             << " must name each dim of " << result.getType() << " once";
+  }
+  return success();
 }
 
 std::optional<Order> getOrder(Value value) {

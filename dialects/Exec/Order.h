@@ -37,6 +37,10 @@ Order getOrder(mlir::ArrayAttr attr);
 /// Sets `exec.orders`, one order for each result.
 void setOrders(mlir::Operation *op, llvm::ArrayRef<Order> orders);
 
+/// Whether each result has a memory order that names each of its dims once; an
+/// error if not.
+llvm::LogicalResult verifyOrders(mlir::Operation *op);
+
 /// Elements between neighbours along the dim in a dense local block; 0 if the
 /// type does not have the dim.
 int64_t getStride(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> order,

@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/EpiloguePatterns.h"
+#include "dialects/Exec/Library.h"
 #include "dialects/Exec/Order.h"
 #include "meshc/GemmScratch.h"
 
@@ -122,6 +123,10 @@ LogicalResult ProductOp::verifyCall() {
   return getEpilogue() ? verifyEpilogue(*this) : success();
 }
 
+LogicalResult ProductOp::verifyReady() {
+  return verifyHeldOps(cast<LibraryOpInterface>(getOperation()));
+}
+
 //===----------------------------------------------------------------------===//
 // The call
 //===----------------------------------------------------------------------===//
@@ -132,11 +137,11 @@ struct GemmBuffers {
   Value a, b, c, mask;
   SmallVector<Value> inputs, outputs; ///< of the epilogue's kernel
 
-  GemmBuffers(ProductOp op, const LibraryCall &call);
+  GemmBuffers(ProductOp op, const ScheduledCall &call);
 };
 } // namespace
 
-GemmBuffers::GemmBuffers(ProductOp op, const LibraryCall &call) {
+GemmBuffers::GemmBuffers(ProductOp op, const ScheduledCall &call) {
   nd::EinsumOp einsum = op.getEinsum();
   auto bufferOf = [&](Value inner) {
     return call.inputs[op.getInputOf(inner)];
@@ -160,7 +165,7 @@ GemmBuffers::GemmBuffers(ProductOp op, const LibraryCall &call) {
     inputs.push_back(input == einsum.getResult() ? c : bufferOf(input));
 }
 
-void ProductOp::buildCall(OpBuilder &builder, const LibraryCall &call) {
+void ProductOp::buildCall(OpBuilder &builder, const ScheduledCall &call) {
   GemmBuffers buffers(*this, call);
   ProductShape shape = *ProductShape::of(getEinsum());
   if (shape.isSwapped)

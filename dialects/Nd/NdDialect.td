@@ -23,12 +23,12 @@ def Nd_Dialect : Dialect {
 
     Discardable attributes of this dialect:
     - `nd.mesh` (module): #nd.mesh
-    - `nd.model` (module): after the autodiff phase, the model's name
-    - `nd.positions` (module): after the autodiff phase, the largest number of
+    - `nd.model` (module): after the steps phase, the model's name
+    - `nd.positions` (module): after the steps phase, the largest number of
       positions of a generated text (i64)
-    - `nd.whole_batches` (module): after the autodiff phase, why evaluations need
+    - `nd.whole_batches` (module): after the steps phase, why evaluations need
       complete batches, a clause for messages; absent if they do not
-    - `nd.depends_on_batches` (module): after the autodiff phase, there if the
+    - `nd.depends_on_batches` (module): after the steps phase, there if the
       metrics of an evaluation depend on its batches
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
@@ -45,7 +45,7 @@ def Nd_Dialect : Dialect {
       a gradient or an optimizer's value belongs to
     - `nd.eval_value` (op): a float that replaces every element of the op's
       result in evaluation (the factor of a dropout)
-    - `nd.recompute` (op in a loop): before the autodiff phase, the number of the
+    - `nd.recompute` (op in a loop): before the steps phase, the number of the
       block `recompute { … }` of the text that has the op (RecomputeBlock.h)
     - `nd.rounded_parts` (op): until the partition phase, ranks round their parts
       of 16-bit sums, as `precision` allows (RoundedParts.h)

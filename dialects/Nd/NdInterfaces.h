@@ -21,6 +21,7 @@
 #include "dialects/Nd/Interfaces/OpCost.h"
 #include "dialects/Nd/Interfaces/OptimizerParts.h"
 #include "dialects/Nd/Interfaces/PartitionRule.h"
+#include "dialects/Nd/Interfaces/PositionBuilder.h"
 #include "dialects/Nd/NdTypes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

@@ -42,6 +42,7 @@ def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
 def Nd_PrefixOp : DeclareOpInterfaceMethods<PrefixOpInterface>;
 def Nd_SortOp : DeclareOpInterfaceMethods<SortOpInterface>;
 def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;
+def Nd_PositionOp : DeclareOpInterfaceMethods<PositionOpInterface>;
 def Nd_OptimizerOp : DeclareOpInterfaceMethods<OptimizerOpInterface>;
 
 #endif // MESHC_DIALECTS_ND_NDOP_TD

@@ -12,7 +12,8 @@
 #ifndef MESHC_ATTENTIONABI_H
 #define MESHC_ATTENTIONABI_H
 
-#include "meshc/RuntimeAbi.h"
+#include "meshc/KernelAbi.h"
+#include "meshc/TensorAbi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Program.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Codegen/Gpu/EmulateGpu.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
@@ -118,18 +119,9 @@ static LogicalResult generateTable(ModuleOp module,
   parts.features = features;
   for (exec::FuncOp function : module.getOps<exec::FuncOp>()) {
     llvm::Function *emitted = steps.emit(function);
-    if (function.getSymName() == "initialize")
-      parts.initialize = emitted;
-    else if (function.getSymName() == "train_step")
-      parts.trainStep = emitted;
-    else if (function.getSymName() == "eval_step")
-      parts.evalStep = emitted;
-    else if (function.getSymName() == "generate_step")
-      parts.generateStep = emitted;
-    else if (function.getSymName() == "prefill_step")
-      parts.prefillStep = emitted;
-    else if (function.getSymName() == "eval_average_step")
-      parts.evalAverageStep = emitted;
+    for (nd::Step step : nd::allSteps)
+      if (nd::isStep(function, step))
+        parts.steps[unsigned(step)] = emitted;
   }
   parts.positions = nd::getPositions(module);
   if (StringAttr text = nd::getWholeBatches(module))

@@ -95,8 +95,10 @@ static llvm::Constant *makeSetting(nd::RunSettingOp op, const AbiTypes &types,
        constants.getInteger(types.i32, op.getPositive())});
 }
 
-static llvm::Constant *orNull(llvm::Function *function, const AbiTypes &types) {
-  if (function)
+/// The address of the step; null if the program does not have it.
+static llvm::Constant *getAddress(const ProgramParts &parts, nd::Step step,
+                                  const AbiTypes &types) {
+  if (llvm::Function *function = parts.steps[unsigned(step)])
     return function;
   return llvm::ConstantPointerNull::get(types.pointer);
 }
@@ -109,9 +111,10 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
   if (!arenaBytes)
     return module.emitError(
         "the module has no 'exec.arena_bytes'; run the schedule phase first");
-  if (!parts.initialize || !parts.evalStep)
-    return module.emitError("the module has no function '")
-           << (parts.initialize ? "eval_step" : "initialize") << "'";
+  for (nd::Step step : {nd::Step::Initialize, nd::Step::Eval})
+    if (!parts.steps[unsigned(step)])
+      return module.emitError("the module has no function '")
+             << nd::getStepName(step) << "'";
   SmallVector<llvm::Constant *> axes, tensors;
   for (nd::AxisAttr axis : mesh.getAxes())
     axes.push_back(constants.makeStruct(
@@ -144,15 +147,15 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       count(0),
                       constants.makeArray(parts.images),
                       constants.getInteger(types.i64, *arenaBytes),
-                      orNull(parts.initialize, types),
-                      orNull(parts.trainStep, types),
-                      orNull(parts.evalStep, types),
+                      getAddress(parts, nd::Step::Initialize, types),
+                      getAddress(parts, nd::Step::Train, types),
+                      getAddress(parts, nd::Step::Eval, types),
                       constants.getString(parts.manifest),
                       constants.getString(parts.features),
-                      orNull(parts.generateStep, types),
+                      getAddress(parts, nd::Step::Generate, types),
                       constants.getInteger(types.i64, parts.positions),
-                      orNull(parts.evalAverageStep, types),
-                      orNull(parts.prefillStep, types),
+                      getAddress(parts, nd::Step::EvalAverages, types),
+                      getAddress(parts, nd::Step::Prefill, types),
                       constants.getString(parts.wholeBatches),
                       constants.makeArray(settings),
                       count(settings.size()),

@@ -7,7 +7,9 @@
 #ifndef MESHC_LIB_CODEGEN_PROGRAMTABLE_H
 #define MESHC_LIB_CODEGEN_PROGRAMTABLE_H
 
+#include "dialects/Nd/StepNames.h"
 #include "lib/Codegen/AbiTypes.h"
+#include <array>
 
 namespace meshc::codegen {
 
@@ -20,11 +22,9 @@ struct ProgramParts {
   llvm::Constant *kernels = nullptr; ///< address of the array of MeshcKernel
   size_t kernelCount = 0;
   llvm::ArrayRef<llvm::Constant *> images; ///< each a MeshcImage
-  /// Null where the program has no such function; `initialize` and `evalStep`
-  /// are always there.
-  llvm::Function *initialize = nullptr, *trainStep = nullptr,
-                 *evalStep = nullptr, *generateStep = nullptr,
-                 *evalAverageStep = nullptr, *prefillStep = nullptr;
+  /// By nd::Step; null if the program has no such function. Step::Initialize
+  /// and Step::Eval are always there.
+  std::array<llvm::Function *, std::size(nd::allSteps)> steps = {};
   int64_t positions = 0;        ///< of a generated text
   llvm::StringRef wholeBatches; ///< as MeshcProgram::wholeBatches
 };

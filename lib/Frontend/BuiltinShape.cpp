@@ -62,7 +62,7 @@ static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
         call.place(0));
     return {};
   }
-  call.emitter.warnOfLookalike(name, size, from);
+  call.emitter.suspects.warnOfLookalike(name, size, from);
   StringAttr dim = call.emitter.introduceDim(name, size);
   if (dim)
     list.add(dim.getContext(), dim.getValue(), size);
@@ -221,7 +221,7 @@ static Operand emitMerge(Call &call) {
   if (!into)
     return {};
   if (isNew)
-    call.emitter.noteTwin(into, dims);
+    call.emitter.suspects.noteTwin(into, dims);
   return Operand::of(call.create(
       nd::MergeDimsOp::getOperationName(), value,
       call.emitter.makeType(type.getElementType(), list.dims, call.span),

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/DimHistory.h"
+#include "lib/Frontend/EmissionOrder.h"
 
 using namespace mlir;
 using namespace meshc;
@@ -52,7 +54,8 @@ void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
     names.push_back(std::string_view(each.getName().getValue()));
   std::string_view near;
   std::string hint;
-  std::optional<syntax::Span> removal = emitter.findRemoval(tensor, dim);
+  std::optional<syntax::Span> removal =
+      DimHistory(emitter).findRemoval(tensor, dim);
   if (!removal)
     hint = emitter.hintAtDim(dim, names, near);
   syntax::Diagnostic &missing = emitter.error(
@@ -60,7 +63,7 @@ void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
   emitter.noteOrigin(missing, tensorPlace);
   emitter.noteLoop(missing, dim);
   if (removal)
-    emitter.noteRemoval(missing, *removal, dim);
+    DimHistory(emitter).noteRemoval(missing, *removal, dim);
   if (emitter.isIntroduced(near))
     emitter.noteDim(missing, near);
 }
@@ -102,7 +105,7 @@ void Call::emitEarly() {
   SmallVector<const syntax::Expr *> operands;
   for (const Argument &argument : ast.arguments)
     operands.push_back(argument.value.get());
-  SmallVector<bool> isEarly = emitter.findEarly(operands);
+  SmallVector<bool> isEarly = findEarly(emitter, operands);
   for (unsigned i = 0; i < size(); ++i)
     if (isEarly[i])
       early[i] = emitter.emit(*operands[i]);

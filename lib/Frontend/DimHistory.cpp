@@ -4,8 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/DimHistory.h"
+
 #include "dialects/Nd/Ops/LoopOps.h"
-#include "lib/Frontend/Emitter.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,11 +16,11 @@ using namespace meshc;
 using namespace meshc::frontend;
 using syntax::quote;
 
-SmallVector<Value> Emitter::findSources(Value value) const {
+SmallVector<Value> DimHistory::findSources(Value value) const {
   nd::Tie tie;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     // The op of a loop whose body is being emitted does not exist yet.
-    for (const Loop *loop : loops)
+    for (const Loop *loop : emission.loops)
       if (loop->body == argument.getOwner())
         return {loop->findOperand(argument.getArgNumber())};
     if (auto scan =
@@ -37,8 +38,8 @@ SmallVector<Value> Emitter::findSources(Value value) const {
   return sources;
 }
 
-std::optional<syntax::Span> Emitter::findRemoval(Value value,
-                                                 StringRef dim) const {
+std::optional<syntax::Span> DimHistory::findRemoval(Value value,
+                                                    StringRef dim) const {
   // The nearest place is meant; others are of no interest far away.
   constexpr size_t most = 1000;
   llvm::SetVector<Value> without;
@@ -47,16 +48,16 @@ std::optional<syntax::Span> Emitter::findRemoval(Value value,
     for (Value source : findSources(without[i])) {
       if (!nd::getTensorType(source).hasDim(dim))
         without.insert(source);
-      else if (auto place = places.find(without[i].getDefiningOp());
-               place != places.end())
+      else if (auto place = emission.places.find(without[i].getDefiningOp());
+               place != emission.places.end())
         return place->second;
     }
   return std::nullopt;
 }
 
-void Emitter::noteRemoval(syntax::Diagnostic &diagnostic, syntax::Span at,
-                          StringRef dim) const {
-  StringRef text(sources.text(at));
+void DimHistory::noteRemoval(syntax::Diagnostic &diagnostic, syntax::Span at,
+                             StringRef dim) const {
+  StringRef text(emission.sources.text(at));
   StringRef word =
       text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
   bool isCall = text.drop_front(word.size()).starts_with("(");

@@ -11,7 +11,7 @@
 /// rename(x, seq -> memory). [L2.5]
 ///
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmissionOrder.h"
 
 using namespace meshc;
 using namespace meshc::frontend;
@@ -36,11 +36,11 @@ visitChildren(const syntax::Expr &expr,
 }
 
 /// Adds the unknown dims that the operations of an expression introduce.
-void Emitter::findNewDims(const syntax::Expr &expr,
-                          std::set<std::string_view> &dims) const {
-  auto add = [&](const std::vector<syntax::Name> &names) {
-    for (const syntax::Name &name : names)
-      if (!isKnownDim(name))
+static void findNewDims(const NameResolver &names, const syntax::Expr &expr,
+                        std::set<std::string_view> &dims) {
+  auto add = [&](const std::vector<syntax::Name> &list) {
+    for (const syntax::Name &name : list)
+      if (!names.isKnownDim(name))
         dims.insert(name.text);
   };
   if (const auto *table = std::get_if<syntax::TableExpr>(&expr.node))
@@ -49,8 +49,9 @@ void Emitter::findNewDims(const syntax::Expr &expr,
     for (const Argument &argument : call->arguments)
       if (argument.kind == Argument::Kind::Rename)
         add(argument.to);
-  visitChildren(expr,
-                [&](const syntax::Expr &child) { findNewDims(child, dims); });
+  visitChildren(expr, [&](const syntax::Expr &child) {
+    findNewDims(names, child, dims);
+  });
 }
 
 /// Whether an expression names one of the dims as an argument or by `at`.
@@ -70,12 +71,13 @@ static bool usesDim(const syntax::Expr &expr,
 }
 
 llvm::SmallVector<bool>
-Emitter::findEarly(llvm::ArrayRef<const syntax::Expr *> operands) const {
+frontend::findEarly(const NameResolver &names,
+                    llvm::ArrayRef<const syntax::Expr *> operands) {
   llvm::SmallVector<bool> early(operands.size());
   for (size_t i = 1; i < operands.size(); ++i) {
     std::set<std::string_view> dims;
     if (operands[i])
-      findNewDims(*operands[i], dims);
+      findNewDims(names, *operands[i], dims);
     if (dims.empty())
       continue;
     early[i] = llvm::any_of(operands.take_front(i), [&](const auto *before) {

@@ -8,11 +8,12 @@
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/EmissionOrder.h"
+#include "lib/Frontend/EmitTable.h"
+#include "lib/Frontend/FindCallee.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "llvm/ADT/ScopeExit.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace meshc;
@@ -77,7 +78,7 @@ Operand Emitter::emit(const syntax::Expr &expr) {
   if (const auto *member = std::get_if<syntax::MemberExpr>(&expr.node))
     return emitMember(*member);
   if (const auto *table = std::get_if<syntax::TableExpr>(&expr.node))
-    return emitTable(expr, *table);
+    return TableEmitter(*this).emit(expr, *table);
   return emitCall(expr, std::get<syntax::CallExpr>(expr.node));
 }
 
@@ -90,106 +91,18 @@ Value Emitter::emitTensor(const syntax::Expr &expr, Type elementType) {
   return materialize(*operand.constant, elementType, expr.span);
 }
 
-/// [L5.2]
-TypedAttr Emitter::makeNumber(const syntax::Constant &number, Type elementType,
-                              syntax::Span at,
-                              std::optional<syntax::Span> tensor) {
-  syntax::Span origins[] = {at, tensor.value_or(at)};
-  std::string shown = syntax::toString(number);
-  if (auto floating = dyn_cast<FloatType>(elementType)) {
-    llvm::APFloat rounded(number.real);
-    bool losesInfo = false;
-    rounded.convert(floating.getFloatSemantics(),
-                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    if (!rounded.isInfinity() || std::isinf(number.real))
-      return FloatAttr::get(floating, rounded);
-    noteOrigins(error(at, "number " + shown + " is beyond the range of " +
-                              describe(elementType)),
-                origins);
-    return {};
-  }
-  if (elementType.isInteger(32) && number.isInteger &&
-      number.integer == static_cast<int32_t>(number.integer))
-    return IntegerAttr::get(elementType, number.integer);
-  noteOrigins(error(at, "number " + shown + " cannot be a value of type " +
-                            describe(elementType) +
-                            (elementType.isInteger(32)
-                                 ? "; cast the tensor it meets: cast(…, f32)"
-                                 : "; a comparison makes a truth value")),
-              origins);
-  return {};
-}
-
-Value Emitter::materialize(const syntax::Constant &number, Type elementType,
-                           syntax::Span at,
-                           std::optional<syntax::Span> tensor) {
-  TypedAttr value = makeNumber(number, elementType, at, tensor);
-  if (!value)
-    return {};
-  return create(nd::ConstantOp::getOperationName(), at, {},
-                nd::TensorType::get(elementType, {}),
-                builder.getNamedAttr("value", value));
-}
-
-bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
-                         ArrayRef<syntax::Span> places, StringRef what,
-                         syntax::Span at) {
-  Type elementType;
-  std::optional<syntax::Span> tensor; // the first one
-  for (auto [operand, place] : llvm::zip(operands, places)) {
-    if (!operand.ok())
-      return false;
-    if (!operand.value)
-      continue;
-    Type type = nd::getTensorType(operand.value).getElementType();
-    if (!elementType)
-      elementType = type;
-    if (!tensor)
-      tensor = place;
-    if (type == elementType)
-      continue;
-    syntax::Diagnostic &mismatch = error(
-        at, "operands of " + quote(what) + " are of types " +
-                describe(elementType) + " and " + describe(type) +
-                "; cast one of them: cast(…, " +
-                describe(isa<FloatType>(elementType) ? elementType : type) +
-                ")");
-    noteOrigins(mismatch, places);
-    return false;
-  }
-  if (!elementType)
-    elementType = builder.getF32Type();
-  for (auto [operand, place] : llvm::zip(operands, places)) {
-    if (operand.value)
-      continue;
-    operand =
-        Operand::of(materialize(*operand.constant, elementType, place, tensor));
-    if (!operand.value)
-      return false;
-  }
-  return true;
-}
-
 /// [L5.6] Looks up values first, then constants; a dim is not a value.
 Operand Emitter::emitName(const syntax::Name &name) {
-  if (const Operand *found = scope->findValue(name.text))
-    return found->ok() ? capture(*found, name.span) : rejectUnusable(name);
+  if (const Operand *found = scope->findValue(name.text)) {
+    if (found->ok())
+      return capture(*found, name.span);
+    rejectUnusable(name);
+    return {};
+  }
   if (auto found = file().constants.find(name.text);
       found != file().constants.end())
     return Operand::of(found->second.value);
   return rejectName(name);
-}
-
-/// A name whose value is missing: reports why, unless that is an error already
-/// reported.
-Operand Emitter::rejectUnusable(const syntax::Name &name) {
-  for (const Scope *each = scope; each; each = each->parent)
-    if (auto problem = each->problems.find(name.text);
-        problem != each->problems.end()) {
-      noteName(error(name.span, problem->second), name.text);
-      break;
-    }
-  return {};
 }
 
 /// Reports a name that is neither a value nor a constant.
@@ -290,7 +203,8 @@ Operand Emitter::emitUnary(const syntax::Expr &expr,
 
 Operand Emitter::emitBinary(const syntax::Expr &expr,
                             const syntax::BinaryExpr &binary) {
-  bool isRightFirst = findEarly({binary.left.get(), binary.right.get()})[1];
+  bool isRightFirst =
+      findEarly(*this, {binary.left.get(), binary.right.get()})[1];
   Operand operands[2];
   if (isRightFirst)
     operands[1] = emit(*binary.right);
@@ -355,7 +269,7 @@ Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
   SmallVector<NamedAttribute> attributes;
   // Comparisons of all pairs of positions are masks.
   if (!op.predicate)
-    warnOfTwins(values, binary.operatorSpan);
+    suspects.warnOfTwins(values, binary.operatorSpan);
   if (op.predicate) {
     elementType = builder.getI1Type();
     attributes.push_back(builder.getNamedAttr(
@@ -423,7 +337,8 @@ Operand Emitter::emitEntry(const syntax::Expr &expr,
 
 /// A constant of an imported file. [L10.3]
 Operand Emitter::emitMember(const syntax::MemberExpr &member) {
-  if (rejectValueMember(member.module, member.name, /*isCall=*/false))
+  if (CalleeFinder(*this).rejectValueMember(member.module, member.name,
+                                            /*isCall=*/false))
     return {};
   std::optional<syntax::Constant> value =
       file().member(member.module, member.name);
@@ -432,7 +347,7 @@ Operand Emitter::emitMember(const syntax::MemberExpr &member) {
 
 Operand Emitter::emitCall(const syntax::Expr &expr,
                           const syntax::CallExpr &call) {
-  Callee callee = findCallee(call.module, call.callee);
+  Callee callee = CalleeFinder(*this).find(call.module, call.callee);
   if (callee.function)
     return emitFunction(callee, expr, call, {}).front();
   if (!callee.builtin)

@@ -5,11 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Frontend/BindArguments.h"
 #include "lib/Frontend/Builtins.h"
-#include "lib/Frontend/Syntax/ForeignNames.h"
-#include "lib/Frontend/Syntax/Parse.h"
-#include "lib/Frontend/Syntax/Spelling.h"
+#include "lib/Frontend/DeclaredTypes.h"
+#include "lib/Frontend/EmitGradient.h"
+#include "lib/Frontend/EmitModel.h"
+#include "lib/Frontend/EmitRequire.h"
+#include "lib/Frontend/FindCallee.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -85,122 +89,6 @@ bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
                           end->span);
 }
 
-/// Reports a member of what is a value or constant; false if it is neither.
-bool Emitter::rejectValueMember(const syntax::Name &value,
-                                const syntax::Name &member, bool isCall) {
-  if (file().imports.count(value.text) ||
-      (!isKnownValue(value) && !isKnownDim(value)))
-    return false;
-  syntax::Span point = {member.span.source, value.span.end, member.span.end};
-  noteName(
-      error(point, syntax::describeMember(value.text, member.text, isCall)),
-      value.text);
-  return true;
-}
-
-/// The function `name` of an imported file. [L10.3]
-Callee Emitter::findMember(const syntax::Name &module,
-                           const syntax::Name &name) {
-  if (rejectValueMember(module, name, /*isCall=*/true))
-    return {};
-  if (rejectForeignMember(module, name))
-    return {};
-  const syntax::FunctionDeclaration *function =
-      file().memberFunction(module, name);
-  if (!function)
-    return {};
-  return {nullptr, function, file().imports.at(module.text).module};
-}
-
-/// What the language has instead of a function of another framework, or of one
-/// that is written in another way: `Softmax`. Empty if nothing is known of it.
-std::string Emitter::describeInstead(std::string_view name) const {
-  auto nn = file().imports.find("nn");
-  std::string text = syntax::describeForeign(name, nn != file().imports.end());
-  if (!text.empty())
-    return text;
-  std::string folded = syntax::foldName(name);
-  for (std::string_view known : builtinNames())
-    if (syntax::foldName(known) == folded)
-      return "write " + findBuiltin(StringRef(known))->usage.str();
-  return {};
-}
-
-/// Reports torch.relu(…), and nn.relu(…) of a module that lacks it, if the
-/// language has something for it.
-bool Emitter::rejectForeignMember(const syntax::Name &module,
-                                  const syntax::Name &name) {
-  auto known = file().imports.find(module.text);
-  bool isImported = known != file().imports.end();
-  if (isImported
-          ? !known->second.module ||
-                known->second.module->functions.count(name.text) ||
-                known->second.module->constants.count(name.text) ||
-                known->second.module->incomplete.functions
-          : file().incomplete.imports || !syntax::isForeignModule(module.text))
-    return false;
-  std::string instead = describeInstead(name.text);
-  if (isImported && instead.empty())
-    return false;
-  if (instead.empty())
-    instead = "functions of the language have no module before their name";
-  error(isImported ? name.span : module.span,
-        (isImported ? "module " + quote(module.text) + " has no function " +
-                          quote(name.text)
-                    : "there is no module " + quote(module.text)) +
-            "; " + instead);
-  return true;
-}
-
-/// The function of that name; neither kind after an error.
-Callee Emitter::findCallee(const std::optional<syntax::Name> &module,
-                           const syntax::Name &name) {
-  if (module)
-    return findMember(*module, name);
-  if (const Callee *argument = scope->findFunction(name.text))
-    return *argument;
-  if (auto found = file().functions.find(name.text);
-      found != file().functions.end())
-    return {nullptr, found->second, &file()};
-  if (const Builtin *builtin = findBuiltin(name.text))
-    return {builtin, nullptr, nullptr};
-  rejectCallee(name);
-  return {};
-}
-
-/// Reports the name of a call that is no function.
-void Emitter::rejectCallee(const syntax::Name &name) {
-  if (file().incomplete.functions)
-    return;
-  std::vector<std::string_view> names = builtinNames();
-  for (const auto &entry : file().functions)
-    names.push_back(entry.first);
-  std::string_view nearest = syntax::nearestName(name.text, names);
-  const syntax::FunctionDeclaration *near = nullptr;
-  std::string meant(nearest);
-  if (auto own = file().functions.find(nearest); own != file().functions.end())
-    near = own->second;
-  // A function of that very name in an imported file is nearer.
-  for (const auto &[import, info] : file().imports)
-    if (info.module && info.module->functions.count(name.text)) {
-      meant = std::string(import) + "." + std::string(name.text);
-      near = info.module->functions.at(name.text);
-    }
-  std::string hint =
-      meant.empty() ? "" : "; did you mean " + quote(meant) + "?";
-  // What another framework calls so is meant rather than a similar name.
-  if (std::string instead = describeInstead(name.text);
-      !instead.empty() && (!near || near->name.text != name.text)) {
-    hint = "; " + instead;
-    near = nullptr;
-  }
-  syntax::Diagnostic &unknown =
-      error(name.span, "unknown function " + quote(name.text) + hint);
-  if (near)
-    unknown.note(near->name.span, quote(meant) + " is declared here");
-  noteOrigin(unknown, name.span);
-}
-
 /// The values of a call, one for each name on the left, or a single one for an
 /// expression; missing after an error. [L4.4], [L4.12]
 SmallVector<Operand> Emitter::emitFunction(const Callee &called,
@@ -212,12 +100,13 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   SmallVector<Operand> none(std::max<size_t>(names.size(), 1));
   if (!mayInline(function, call))
     return none;
-  std::optional<Matching> matching = matchArguments(function, call);
+  ArgumentBinder binder(*this);
+  auto matching = binder.match(function, call);
   if (!matching || !checkResultCount(function, call, names))
     return none;
   Scope callee;
   callee.module = called.module;
-  if (!bindArguments(called, *matching, expr.span, callee))
+  if (!binder.bind(called, *matching, expr.span, callee))
     return none;
   Location location = locate(expr.span);
   Scope *caller = scope;
@@ -226,13 +115,13 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   frames.push_back({&function, location, call.callee.span});
   diagnostics.enter(call.callee.span,
                     "in this call of " + quote(function.name.text));
-  path.push_back({function.name.text, call.callee.span, {}});
+  parameterNames.enter(function.name.text, call.callee.span);
   SmallVector<Operand> results;
   if (function.gradient)
-    results = emitWithGradient(function, expr.span);
+    results = GradientEmitter(*this).emit(function, expr.span);
   else
     results = emitBody(function.body, function.name);
-  path.pop_back();
+  parameterNames.leave();
   diagnostics.leave();
   frames.pop_back();
   // What a call names, its function has introduced by now, unless it failed.
@@ -242,7 +131,7 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
     if (ok)
       resolveDim({name, dim.place});
     else if (!declarations.dims.count(dim.name))
-      lostDims.insert(dim.name);
+      noteLost(dim.name);
   scope = caller;
   return results.size() == none.size() ? results : none;
 }
@@ -274,12 +163,52 @@ SmallVector<Operand> Emitter::emitBody(const syntax::Body &body,
   return results;
 }
 
+/// A statement of the model, a function or a loop; functions handle their
+/// 'return' themselves.
+void Emitter::emitStatement(const syntax::Statement &statement) {
+  if (isUnmet)
+    return skip(statement);
+  if (const auto *assignment =
+          std::get_if<syntax::AssignStatement>(&statement.node))
+    return assign(*assignment);
+  if (const auto *param = std::get_if<syntax::ParamStatement>(&statement.node))
+    return ParameterEmitter(*this).emit(*param);
+  if (const auto *metric =
+          std::get_if<syntax::MetricStatement>(&statement.node))
+    return ModelEmitter(*this).emitMetric(*metric, statement.span);
+  if (std::holds_alternative<syntax::ForStatement>(statement.node))
+    return loopEmitter.emit(statement);
+  if (std::holds_alternative<syntax::RecomputeStatement>(statement.node))
+    return loopEmitter.emitRecompute(statement);
+  if (std::holds_alternative<syntax::RequireStatement>(statement.node))
+    return RequireJudge(*this).check(statement);
+  if (scope->loop)
+    error(statement.span, "'return' cannot be inside a loop; assign the value, "
+                          "and return the name after the loop")
+        .note(scope->loop->span, "the loop is here");
+  else if (!frames.empty())
+    error(statement.span, "'return' cannot be inside a block; return the name "
+                          "after it");
+  else
+    error(statement.span, "a model does not return; name its results: metric "
+                          "name = expression, and the loss in 'train'");
+}
+
+/// Gives the names that a statement assigns no value, after an error that the
+/// statement could only repeat.
+void Emitter::skip(const syntax::Statement &statement) {
+  visitAssigned(statement, [&](const syntax::Name &name, bool) {
+    assign(name, Operand());
+  });
+}
+
 /// The values of the expression for several names, which is a call of a
 /// function; missing after an error. [L4.12]
 SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
                                           ArrayRef<syntax::Name> names) {
   const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
-  Callee callee = call ? findCallee(call->module, call->callee) : Callee();
+  Callee callee =
+      call ? CalleeFinder(*this).find(call->module, call->callee) : Callee();
   if (callee.function)
     return emitFunction(callee, expr, *call, names);
   if (callee.builtin && callee.builtin->emitAll)
@@ -321,9 +250,9 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
     if (!target.dims)
       value.order.clear();
     if (value.ok() &&
-        !checkDeclared("value", target, value,
-                       names.size() == 1 ? statement.value->span : name.span,
-                       *scope))
+        !DeclaredTypes(*this).check(
+            "value", target, value,
+            names.size() == 1 ? statement.value->span : name.span, *scope))
       value = Operand();
     assign(name, std::move(value));
   }

@@ -4,8 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmitGenerate.h"
 
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 using namespace mlir;
@@ -14,45 +15,51 @@ using namespace meshc::frontend;
 using syntax::quote;
 
 /// The value that `generate` names as the logits, a result of the model; null
-/// without `generate` and after an error. Whether its dims fit is for the
-/// autodiff phase to say, which checks any program. [L11.1]
-Value Emitter::findLogits() {
-  const syntax::GenerateDeclaration *generate = declarations.generate;
+/// without `generate` and after an error. The steps phase checks its dims, as
+/// it does for any program. [L11.1]
+Value GenerateEmitter::findLogits() {
+  const syntax::GenerateDeclaration *generate = emitter.declarations.generate;
   if (!generate)
     return {};
   std::vector<std::string_view> inputs;
-  for (const syntax::TensorDeclaration &input : declarations.model->inputs)
+  for (const syntax::TensorDeclaration &input :
+       emitter.declarations.model->inputs)
     inputs.push_back(input.name.text);
   const syntax::Name &tokens = generate->tokens;
   if (!llvm::is_contained(inputs, tokens.text))
-    error(tokens.span, "model " + quote(declarations.model->name.text) +
-                           " has no input " + quote(tokens.text) +
-                           syntax::didYouMean(tokens.text, inputs))
-        .note(declarations.model->name.span, "the model is declared here");
-  declaredDim(generate->vocab);
-  declaredDim(generate->positions);
+    emitter
+        .error(tokens.span, "model " +
+                                quote(emitter.declarations.model->name.text) +
+                                " has no input " + quote(tokens.text) +
+                                syntax::didYouMean(tokens.text, inputs))
+        .note(emitter.declarations.model->name.span,
+              "the model is declared here");
+  emitter.declaredDim(generate->vocab);
+  emitter.declaredDim(generate->positions);
   const syntax::Name &logits = generate->logits;
-  const Operand *found = findModelValue(logits);
+  const Operand *found = emitter.findModelValue(logits);
   if (!found)
     return {};
   if (!found->value) {
     if (found->constant)
-      noteOrigin(error(logits.span, "the logits are the constant " +
-                                        quote(logits.text) +
-                                        "; they depend on no token"),
-                 logits.span);
+      emitter.noteOrigin(
+          emitter.error(logits.span, "the logits are the constant " +
+                                         quote(logits.text) +
+                                         "; they depend on no token"),
+          logits.span);
     else
-      rejectUnusable(logits);
+      emitter.rejectUnusable(logits);
   }
   return found->value;
 }
 
-void Emitter::emitGenerate() {
-  const syntax::GenerateDeclaration *generate = declarations.generate;
-  if (!generate || !checkModel(generate->model))
+void GenerateEmitter::emit() {
+  const syntax::GenerateDeclaration *generate = emitter.declarations.generate;
+  if (!generate || !emitter.checkModel(generate->model))
     return;
   nd::GenerateOp::create(
-      builder, locate(generate->span), StringRef(generate->model.text),
-      StringRef(generate->tokens.text), StringRef(generate->logits.text),
-      StringRef(generate->vocab.text), StringRef(generate->positions.text));
+      emitter.builder, emitter.locate(generate->span),
+      StringRef(generate->model.text), StringRef(generate->tokens.text),
+      StringRef(generate->logits.text), StringRef(generate->vocab.text),
+      StringRef(generate->positions.text));
 }

@@ -4,11 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmitGradient.h"
 
 #include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "lib/Frontend/Emitter.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -49,14 +50,15 @@ static std::string countValues(size_t count) {
 /// their last values in the gradient; its own names are not seen outside of it.
 /// [L4.15]
 SmallVector<Operand>
-Emitter::emitWithGradient(const syntax::FunctionDeclaration &function,
-                          syntax::Span at) {
+GradientEmitter::emit(const syntax::FunctionDeclaration &function,
+                      syntax::Span at) {
   SmallVector<Operand> arguments;
   for (const syntax::Name &name : findArguments(function))
-    arguments.push_back(scope->values.at(name.text));
-  llvm::SaveAndRestore inside(withGradient,
-                              withGradient ? withGradient : &function);
-  SmallVector<Operand> results = emitBody(function.body, function.name);
+    arguments.push_back(emitter.scope->values.at(name.text));
+  llvm::SaveAndRestore inside(emitter.withGradient, emitter.withGradient
+                                                        ? emitter.withGradient
+                                                        : &function);
+  SmallVector<Operand> results = emitter.emitBody(function.body, function.name);
   bool ok =
       llvm::all_of(results, [](const Operand &each) { return each.ok(); });
   if (ok && !results.empty() && checkGradient(function, results))
@@ -66,15 +68,16 @@ Emitter::emitWithGradient(const syntax::FunctionDeclaration &function,
 
 /// Whether the gradient has a name for each value that the function returns,
 /// and returns a value for each argument.
-bool Emitter::checkGradient(const syntax::FunctionDeclaration &function,
-                            ArrayRef<Operand> results) {
+bool GradientEmitter::checkGradient(const syntax::FunctionDeclaration &function,
+                                    ArrayRef<Operand> results) {
   const syntax::GradientDeclaration &gradient = *function.gradient;
   std::string name = quote(function.name.text);
   if (gradient.results.size() != results.size()) {
-    error(gradient.span, "function " + name + " returns " +
-                             countValues(results.size()) +
-                             ", but its gradient names " +
-                             std::to_string(gradient.results.size()))
+    emitter
+        .error(gradient.span, "function " + name + " returns " +
+                                  countValues(results.size()) +
+                                  ", but its gradient names " +
+                                  std::to_string(gradient.results.size()))
         .note(findReturn(function.body)->span, "the function returns here");
     return false;
   }
@@ -82,47 +85,51 @@ bool Emitter::checkGradient(const syntax::FunctionDeclaration &function,
     for (const syntax::Name &other :
          ArrayRef(gradient.results).take_front(index))
       if (other.text == each.text) {
-        error(each.span, quote(each.text) + " is given twice")
+        emitter.error(each.span, quote(each.text) + " is given twice")
             .note(other.span, "first given here");
         return false;
       }
   if (llvm::none_of(results, hasGradient)) {
-    error(gradient.span, "function " + name +
-                             " returns no floats, and only floats have "
-                             "gradients")
+    emitter
+        .error(gradient.span, "function " + name +
+                                  " returns no floats, and only floats have "
+                                  "gradients")
         .note(findReturn(function.body)->span, "the function returns here");
     return false;
   }
   const syntax::Statement *end = findReturn(gradient.body);
   if (!end) {
-    error(gradient.span,
-          "the gradient of " + name + " returns nothing; end it with 'return'");
+    emitter.error(gradient.span, "the gradient of " + name +
+                                     " returns nothing; end it with 'return'");
     return false;
   }
   size_t wanted = findArguments(function).size();
   size_t count = std::get<syntax::ReturnStatement>(end->node).values.size();
   if (count == wanted)
     return true;
-  error(end->span, "the gradient of " + name + " returns " +
-                       countValues(count) + ", but the function has " +
-                       std::to_string(wanted) +
-                       (wanted == 1 ? " argument" : " arguments") +
-                       " besides dims and functions; return the gradient of "
-                       "each")
+  emitter
+      .error(end->span,
+             "the gradient of " + name + " returns " + countValues(count) +
+                 ", but the function has " + std::to_string(wanted) +
+                 (wanted == 1 ? " argument" : " arguments") +
+                 " besides dims and functions; return the gradient of "
+                 "each")
       .note(function.name.span, "declared here");
   return false;
 }
 
 /// The gradient of an argument as a tensor of its type; null after an error.
-Value Emitter::emitArgumentGradient(const syntax::Name &argument,
-                                    nd::TensorType wanted, Operand gradient,
-                                    syntax::Span at) {
+Value GradientEmitter::emitArgumentGradient(const syntax::Name &argument,
+                                            nd::TensorType wanted,
+                                            Operand gradient, syntax::Span at) {
   if (gradient.constant) {
     TypedAttr number =
-        makeNumber(*gradient.constant, wanted.getElementType(), at);
-    return number ? create(nd::ConstantOp::getOperationName(), at, {}, wanted,
-                           builder.getNamedAttr("value", number))
-                  : Value();
+        emitter.makeNumber(*gradient.constant, wanted.getElementType(), at);
+    return number
+               ? emitter.create(nd::ConstantOp::getOperationName(), at, {},
+                                wanted,
+                                emitter.builder.getNamedAttr("value", number))
+               : Value();
   }
   if (!gradient.value)
     return {};
@@ -136,10 +143,10 @@ Value Emitter::emitArgumentGradient(const syntax::Name &argument,
   for (nd::DimAttr dim : wanted.getDims())
     if (StringRef name = dim.getName().getValue(); !got.hasDim(name))
       hint += "; broadcast it along " + quote(name);
-  syntax::Diagnostic &mismatch =
-      error(at, "the gradient of " + quote(argument.text) +
-                    " must be of its type, " + describe(wanted) + ", got " +
-                    describe(got) + describeSizes(got, wanted) + hint);
+  syntax::Diagnostic &mismatch = emitter.error(
+      at, "the gradient of " + quote(argument.text) + " must be of its type, " +
+              describe(wanted) + ", got " + describe(got) +
+              describeSizes(got, wanted) + hint);
   mismatch.note(argument.span, quote(argument.text) + " is declared here");
   return {};
 }
@@ -165,10 +172,10 @@ static void bindGradients(const syntax::GradientDeclaration &gradient,
 /// The gradients that the body returns, of the arguments that have one; some
 /// are missing or null after an error.
 SmallVector<Value>
-Emitter::emitReturned(const syntax::FunctionDeclaration &function,
-                      ArrayRef<Operand> arguments) {
+GradientEmitter::emitReturned(const syntax::FunctionDeclaration &function,
+                              ArrayRef<Operand> arguments) {
   const syntax::Body &body = function.gradient->body;
-  SmallVector<Operand> returned = emitBody(body, function.name);
+  SmallVector<Operand> returned = emitter.emitBody(body, function.name);
   SmallVector<Value> gradients;
   const auto &expressions =
       std::get<syntax::ReturnStatement>(findReturn(body)->node).values;
@@ -203,9 +210,10 @@ static void isolate(nd::CustomGradientOp op) {
 
 /// Makes the results those of an nd.custom_gradient. What the gradient uses of
 /// the blocks around it become its residuals.
-void Emitter::emitGradient(const syntax::FunctionDeclaration &function,
-                           ArrayRef<Operand> arguments,
-                           MutableArrayRef<Operand> results, syntax::Span at) {
+void GradientEmitter::emitGradient(const syntax::FunctionDeclaration &function,
+                                   ArrayRef<Operand> arguments,
+                                   MutableArrayRef<Operand> results,
+                                   syntax::Span at) {
   const syntax::GradientDeclaration &gradient = *function.gradient;
   SmallVector<Value> values, inputs;
   for (const Operand &result : results)
@@ -214,25 +222,25 @@ void Emitter::emitGradient(const syntax::FunctionDeclaration &function,
   for (const Operand &argument : arguments)
     if (hasGradient(argument))
       inputs.push_back(argument.value);
-  Location loc = locate(at);
-  auto op =
-      nd::CustomGradientOp::create(builder, loc, ValueRange(values).getTypes(),
-                                   values, inputs, ValueRange());
+  Location loc = emitter.locate(at);
+  auto op = nd::CustomGradientOp::create(emitter.builder, loc,
+                                         ValueRange(values).getTypes(), values,
+                                         inputs, ValueRange());
   Block &block = op.getGradient().emplaceBlock();
   Scope inner;
-  inner.parent = scope;
-  inner.module = scope->module;
+  inner.parent = emitter.scope;
+  inner.module = emitter.scope->module;
   bindGradients(gradient, results, block, inner);
-  llvm::SaveAndRestore inScope(scope, &inner);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(&block);
-  gradientBlocks.push_back({&block, loops.size()});
+  llvm::SaveAndRestore inScope(emitter.scope, &inner);
+  OpBuilder::InsertionGuard guard(emitter.builder);
+  emitter.builder.setInsertionPointToEnd(&block);
+  emitter.gradientBlocks.push_back({&block, emitter.loops.size()});
   SmallVector<Value> gradients = emitReturned(function, arguments);
-  gradientBlocks.pop_back();
+  emitter.gradientBlocks.pop_back();
   if (gradients.size() != inputs.size() ||
       llvm::is_contained(gradients, Value()))
     return; // after an error
-  nd::YieldOp::create(builder, loc, gradients);
+  nd::YieldOp::create(emitter.builder, loc, gradients);
   isolate(op);
   unsigned number = 0;
   for (Operand &result : results)

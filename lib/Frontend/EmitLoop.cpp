@@ -4,12 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmitLoop.h"
 
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/RecomputeBlock.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Frontend/Emitter.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -18,114 +19,12 @@ using namespace meshc::frontend;
 using syntax::quote;
 
 //===----------------------------------------------------------------------===//
-// What the body uses of its surroundings
-//===----------------------------------------------------------------------===//
-
-Loop *Emitter::findLoop(StringRef dim) const {
-  for (Loop *loop : llvm::reverse(loops))
-    if (loop->dimName() == dim)
-      return loop;
-  return nullptr;
-}
-
-void Emitter::noteLoop(syntax::Diagnostic &diagnostic, StringRef dim) const {
-  if (const Loop *loop = findLoop(dim))
-    diagnostic.note(loop->span, "inside this loop over " + quote(dim) +
-                                    " each tensor is its entry, without the "
-                                    "dim");
-}
-
-bool Emitter::checkNotLooped(StringAttr dim, syntax::Span at) {
-  if (!findLoop(dim.getValue()))
-    return true;
-  noteLoop(error(at, "no tensor can get dim " + quote(dim.getValue()) +
-                         " inside a loop over it; use another dim"),
-           dim.getValue());
-  return false;
-}
-
-/// The block that has the loop.
-Block *Emitter::blockAround(const Loop &loop) const {
-  const auto *at = llvm::find(loops, &loop);
-  for (auto [block, count] : llvm::reverse(gradientBlocks))
-    if (loops.begin() + count == at)
-      return block;
-  return at == loops.begin() ? modelBody : (*std::prev(at))->body;
-}
-
-/// The value at the current place of one of any block around it.
-Value Emitter::capture(Value value, syntax::Span at) {
-  Block *owner = value.getParentBlock();
-  const auto *loop = llvm::find_if(llvm::reverse(loops), [&](const Loop *loop) {
-                       return loop->body == owner;
-                     }).base();
-  for (auto [block, count] : gradientBlocks)
-    if (block == owner)
-      loop = loops.begin() + count;
-  for (; loop != loops.end(); ++loop) {
-    nd::TensorType type = nd::getTensorType(value);
-    StringRef dim = (*loop)->dimName();
-    int64_t size = (*loop)->dim.getSize();
-    if (type.hasDim(dim) && type.getSize(dim) != size) {
-      syntax::Diagnostic &misfit = error(
-          at, "dim " + quote(dim) + " has size " +
-                  std::to_string(type.getSize(dim)) + " in " + describe(type) +
-                  ", but the loop over it has " + std::to_string(size) +
-                  " iterations; rename the dim before the loop");
-      misfit.note((*loop)->span, "the loop is here");
-      noteOrigin(misfit, at);
-      return {};
-    }
-    value = (*loop)->capture(value);
-  }
-  return value;
-}
-
-Operand Emitter::capture(const Operand &operand, syntax::Span at) {
-  if (!operand.value)
-    return operand;
-  Operand inside = operand;
-  inside.value = capture(operand.value, at);
-  if (!inside.value)
-    return {};
-  nd::TensorType type = nd::getTensorType(inside.value);
-  llvm::erase_if(inside.order,
-                 [&](StringRef dim) { return !type.hasDim(dim); });
-  return inside;
-}
-
-Value Emitter::emitIteration(Loop &loop, Type elementType, syntax::Span at) {
-  Value &numbers = loop.iterations[elementType];
-  if (!numbers) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(blockAround(loop));
-    numbers = create(nd::IotaOp::getOperationName(), at, {},
-                     makeType(elementType, loop.dim, at));
-  }
-  return numbers ? capture(numbers, at) : Value();
-}
-
-std::optional<SmallVector<Value>> Emitter::emitIterations(syntax::Span at) {
-  SmallVector<Value> numbers;
-  for (Loop *loop : loops) {
-    if (!checkIndexable(loop->dim.getName(), at))
-      return std::nullopt;
-    Value number = emitIteration(*loop, builder.getI32Type(), at);
-    if (!number)
-      return std::nullopt;
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
-//===----------------------------------------------------------------------===//
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Calls `visit` with each assignment of the statements, nested loops included.
-static void
-visitAssigned(ArrayRef<syntax::Statement> statements,
-              function_ref<void(const syntax::Name &, bool isParam)> visit) {
+void frontend::visitAssigned(
+    ArrayRef<syntax::Statement> statements,
+    llvm::function_ref<void(const syntax::Name &, bool isParam)> visit) {
   for (const syntax::Statement &statement : statements)
     if (const auto *assignment =
             std::get_if<syntax::AssignStatement>(&statement.node))
@@ -142,41 +41,37 @@ visitAssigned(ArrayRef<syntax::Statement> statements,
       visitAssigned(block->body, visit);
 }
 
-/// Gives the names that a statement assigns no value, after an error that the
-/// statement could only repeat.
-void Emitter::skip(const syntax::Statement &statement) {
-  visitAssigned(statement, [&](const syntax::Name &name, bool) {
-    assign(name, Operand());
-  });
-}
-
 /// The dim of a loop that may be here; null after an error. [L4.6]
-nd::DimAttr Emitter::checkLoop(const syntax::Statement &statement) {
+nd::DimAttr LoopEmitter::checkLoop(const syntax::Statement &statement) {
   const auto &loop = std::get<syntax::ForStatement>(statement.node);
   nd::DimAttr dim =
-      loop.dim.text.empty() ? nd::DimAttr() : declaredDim(loop.dim);
+      loop.dim.text.empty() ? nd::DimAttr() : emitter.declaredDim(loop.dim);
   if (!dim)
     return {};
   StringRef name = dim.getName().getValue();
-  if (const Loop *outer = findLoop(name)) {
-    error(loop.dim.span, "a loop over " + quote(name) +
-                             " is inside a loop over the same dim; rename the "
-                             "dim of the tensors that it runs over")
+  if (const Loop *outer = emitter.findLoop(name)) {
+    emitter
+        .error(loop.dim.span,
+               "a loop over " + quote(name) +
+                   " is inside a loop over the same dim; rename the "
+                   "dim of the tensors that it runs over")
         .note(outer->span, "the loop around it is here");
     return {};
   }
   if (loop.body.empty()) {
-    error(statement.span, "the loop over " + quote(name) +
-                              " is empty; it needs an assignment or a 'param'");
+    emitter.error(statement.span,
+                  "the loop over " + quote(name) +
+                      " is empty; it needs an assignment or a 'param'");
     return {};
   }
-  if (loops.size() >= maxLoopDepth) {
-    error(statement.span,
-          "loops nest more than " + std::to_string(maxLoopDepth) + " deep")
-        .note(loops.front()->span, "the outermost loop is here");
+  if (emitter.loops.size() >= maxLoopDepth) {
+    emitter
+        .error(statement.span,
+               "loops nest more than " + std::to_string(maxLoopDepth) + " deep")
+        .note(emitter.loops.front()->span, "the outermost loop is here");
     return {};
   }
-  return countOperation(statement.span) ? dim : nd::DimAttr();
+  return emitter.countOperation(statement.span) ? dim : nd::DimAttr();
 }
 
 /// The first assignment of each name, in the order of the text; nested loops
@@ -193,50 +88,51 @@ findAssigned(const std::vector<syntax::Statement> &body) {
 }
 
 /// [L4.6]
-void Emitter::emitLoop(const syntax::Statement &statement) {
+void LoopEmitter::emit(const syntax::Statement &statement) {
   const auto &text = std::get<syntax::ForStatement>(statement.node);
   nd::DimAttr dim = checkLoop(statement);
   if (!dim) {
     // Do not report uses of the names, too.
     visitAssigned(text.body, [&](const syntax::Name &name, bool) {
-      scope->values[name.text] = {};
+      emitter.scope->values[name.text] = {};
     });
     return;
   }
-  Loop loop(text, statement.span, dim, findAssigned(text.body), *scope);
+  Loop loop(text, statement.span, dim, findAssigned(text.body), *emitter.scope);
   if (text.condition)
     carryCondition(loop);
   carryValues(loop);
   LoopResults results;
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(loop.body);
-    scope = &loop.scope;
-    loops.push_back(&loop);
-    path.push_back({dim.getName().getValue(), statement.span, {}});
+    OpBuilder::InsertionGuard guard(emitter.builder);
+    emitter.builder.setInsertionPointToEnd(loop.body);
+    emitter.scope = &loop.scope;
+    emitter.loops.push_back(&loop);
+    emitter.parameterNames.enter(dim.getName().getValue(), statement.span);
     for (const syntax::Statement &each : text.body)
-      emitStatement(each);
+      emitter.emitStatement(each);
     results = emitYield(loop, text.condition ? emitCondition(loop) : Value());
-    path.pop_back();
-    loops.pop_back();
-    scope = scope->parent;
+    emitter.parameterNames.leave();
+    emitter.loops.pop_back();
+    emitter.scope = emitter.scope->parent;
   }
   emitScan(loop, results);
 }
 
 /// Makes the names that exist before the loop and are assigned inside carried
 /// values. [L4.7]
-void Emitter::carryValues(Loop &loop) {
+void LoopEmitter::carryValues(Loop &loop) {
   for (const syntax::Name &name : loop.assigned) {
-    const Operand *known = scope->findValue(name.text);
+    const Operand *known = emitter.scope->findValue(name.text);
     if (!known)
       continue;
-    syntax::Span place = scope->findPlace(name.text).value_or(name.span);
-    Operand initial = capture(*known, place);
+    syntax::Span place =
+        emitter.scope->findPlace(name.text).value_or(name.span);
+    Operand initial = emitter.capture(*known, place);
     loop.scope.values[name.text] = {};
     if (initial.constant)
-      initial = Operand::of(
-          materialize(*initial.constant, builder.getF32Type(), place));
+      initial = Operand::of(emitter.materialize(
+          *initial.constant, emitter.builder.getF32Type(), place));
     if (!initial.value)
       continue;
     nd::TensorType type = nd::getTensorType(initial.value);
@@ -245,11 +141,11 @@ void Emitter::carryValues(Loop &loop) {
       continue;
     }
     syntax::Diagnostic &stacked =
-        error(name.span, "the loop over " + quote(loop.dimName()) +
-                             " cannot carry " + quote(name.text) +
-                             ", which has that dim: " + describe(type) +
-                             "; use another name inside the loop");
-    noteName(stacked, name.text);
+        emitter.error(name.span, "the loop over " + quote(loop.dimName()) +
+                                     " cannot carry " + quote(name.text) +
+                                     ", which has that dim: " + describe(type) +
+                                     "; use another name inside the loop");
+    emitter.noteName(stacked, name.text);
     stacked.note(loop.span, "the loop is here");
   }
 }
@@ -270,14 +166,14 @@ static std::string describeStart(const syntax::Constant &number,
 
 /// The value of a carried name for the next iteration; null after an error.
 /// [L4.7]
-Value Emitter::findNext(const Loop &loop, unsigned index) {
+Value LoopEmitter::findNext(const Loop &loop, unsigned index) {
   const syntax::Name &name = loop.carriedNames[index];
   nd::TensorType type = nd::getTensorType(loop.carried[index]);
   Operand last = loop.scope.values.at(name.text);
   syntax::Span place = loop.scope.findPlace(name.text).value_or(name.span);
   if (last.constant)
-    last =
-        Operand::of(materialize(*last.constant, type.getElementType(), place));
+    last = Operand::of(
+        emitter.materialize(*last.constant, type.getElementType(), place));
   if (!last.value)
     return {};
   nd::TensorType next = nd::getTensorType(last.value);
@@ -285,7 +181,7 @@ Value Emitter::findNext(const Loop &loop, unsigned index) {
     return last.value;
   const Scope &outside = *loop.scope.parent;
   const Operand &before = *outside.findValue(name.text);
-  syntax::Diagnostic &changed = error(
+  syntax::Diagnostic &changed = emitter.error(
       place, "the loop carries " + quote(name.text) + " as " + describe(type) +
                  ", but assigns " + describe(next) + describeSizes(next, type) +
                  "; " +
@@ -300,7 +196,7 @@ Value Emitter::findNext(const Loop &loop, unsigned index) {
 
 /// Ends the body. Returns the names that have results, and what the body yields
 /// for each: the carried ones, then those stacked over the iterations.
-Emitter::LoopResults Emitter::emitYield(Loop &loop, Value condition) {
+LoopEmitter::LoopResults LoopEmitter::emitYield(Loop &loop, Value condition) {
   LoopResults results, stacked;
   for (unsigned i = 0; i < loop.carriedNames.size(); ++i) {
     const syntax::Name &name = loop.carriedNames[i];
@@ -313,7 +209,7 @@ Emitter::LoopResults Emitter::emitYield(Loop &loop, Value condition) {
       continue;
     SmallVector<nd::DimAttr> dims(nd::getTensorType(last).getDims());
     dims.push_back(loop.dim);
-    if (!countElements(dims)) {
+    if (!emitter.countElements(dims)) {
       loop.scope.problems[name.text] =
           "the values of " + quote(name.text) + " stacked over " +
           quote(loop.dimName()) + " have more than 2**60 elements";
@@ -328,21 +224,21 @@ Emitter::LoopResults Emitter::emitYield(Loop &loop, Value condition) {
   for (auto [index, result] : llvm::enumerate(results))
     yielded.push_back(result.second ? result.second
                                     : Value(loop.body->getArgument(index)));
-  nd::YieldOp::create(builder, locate(loop.span), yielded);
+  nd::YieldOp::create(emitter.builder, emitter.locate(loop.span), yielded);
   return results;
 }
 
 /// Gives the names of the body their meaning after the loop. [L4.7]
-void Emitter::emitScan(Loop &loop, const LoopResults &results) {
+void LoopEmitter::emitScan(Loop &loop, const LoopResults &results) {
   for (const auto &[name, operand] : loop.scope.values) {
     // Numbers and parameters are the same in each iteration.
     bool isSame = operand.constant || !loop.isAssigned(name);
-    scope->values[name] = isSame ? operand : Operand();
+    emitter.scope->values[name] = isSame ? operand : Operand();
     if (std::optional<syntax::Span> place = loop.scope.findPlace(name))
-      scope->places[name] = *place;
+      emitter.scope->places[name] = *place;
   }
-  scope->problems.insert(loop.scope.problems.begin(),
-                         loop.scope.problems.end());
+  emitter.scope->problems.insert(loop.scope.problems.begin(),
+                                 loop.scope.problems.end());
   if (results.empty())
     return;
   SmallVector<Type> types;
@@ -356,16 +252,17 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
                                              loop.dim.getSize()));
     NamedAttrList list;
     if (!name.text.empty())
-      nd::setName(list, builder.getStringAttr(StringRef(name.text)));
-    attributes.push_back(list.getDictionary(builder.getContext()));
+      nd::setName(list, emitter.builder.getStringAttr(StringRef(name.text)));
+    attributes.push_back(list.getDictionary(emitter.builder.getContext()));
   }
   auto scan = nd::ScanOp::create(
-      builder, locate(loop.span), types, loop.dimName(), loop.dim.getSize(),
-      loop.statement.isBackwards, loop.statement.condition != nullptr,
-      /*micro_batches=*/false, builder.getArrayAttr(attributes), loop.carried,
-      loop.stacked, loop.whole);
+      emitter.builder, emitter.locate(loop.span), types, loop.dimName(),
+      loop.dim.getSize(), loop.statement.isBackwards,
+      loop.statement.condition != nullptr,
+      /*micro_batches=*/false, emitter.builder.getArrayAttr(attributes),
+      loop.carried, loop.stacked, loop.whole);
   scan.getRegion().takeBody(loop.region);
-  markRecomputed(scan);
+  emitter.markRecomputed(scan);
   for (OpResult result : scan->getResults()) {
     auto [name, yielded] = results[result.getResultNumber()];
     bool isStacked = result.getResultNumber() >= loop.carried.size();
@@ -373,7 +270,8 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
     if (isStacked && scan.getConditional())
       value = maskEntries(loop, scan.getResult(loop.carried.size() - 1), value);
     if (!name.text.empty())
-      scope->values[name.text] = yielded ? Operand::of(value) : Operand();
+      emitter.scope->values[name.text] =
+          yielded ? Operand::of(value) : Operand();
   }
 }
 
@@ -382,26 +280,21 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
 //===----------------------------------------------------------------------===//
 
 /// [L4.11] Marks the ops of the block. It has no scope of its own.
-void Emitter::emitRecompute(const syntax::Statement &statement) {
+void LoopEmitter::emitRecompute(const syntax::Statement &statement) {
   const auto &block = std::get<syntax::RecomputeStatement>(statement.node);
   if (block.body.empty())
-    error(statement.span, "the block is empty; it needs an assignment");
-  if (loops.empty())
-    error(statement.span, "'recompute' outside of a loop; it chooses what a "
-                          "loop stores for its gradient");
+    emitter.error(statement.span, "the block is empty; it needs an assignment");
+  if (emitter.loops.empty())
+    emitter.error(statement.span,
+                  "'recompute' outside of a loop; it chooses what a "
+                  "loop stores for its gradient");
   std::optional<int64_t> unused;
   std::optional<int64_t> &current =
-      loops.empty() ? unused : loops.back()->recomputeBlock;
+      emitter.loops.empty() ? unused : emitter.loops.back()->recomputeBlock;
   // A block within a block belongs to it.
   llvm::SaveAndRestore inBlock(current, current ? current : recomputeCount++);
   for (const syntax::Statement &each : block.body)
-    emitStatement(each);
-}
-
-void Emitter::markRecomputed(Operation *op) const {
-  if (!loops.empty() && loops.back()->recomputeBlock &&
-      loops.back()->body == op->getBlock())
-    nd::setRecomputeBlock(op, *loops.back()->recomputeBlock);
+    emitter.emitStatement(each);
 }
 
 //===----------------------------------------------------------------------===//
@@ -436,7 +329,7 @@ static void dropUnusedResults(Block &block) {
   }
 }
 
-void Emitter::finishLoops() {
+void LoopEmitter::finish() {
   dropUnusedMasks();
-  dropUnusedResults(*modelBody);
+  dropUnusedResults(*emitter.modelBody);
 }

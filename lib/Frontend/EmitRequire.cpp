@@ -10,6 +10,8 @@
 /// program is compiled. It compares numbers, so it leaves no ops.
 ///
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/EmitRequire.h"
+
 #include "lib/Frontend/Emitter.h"
 
 using namespace mlir;
@@ -46,20 +48,21 @@ static std::optional<bool> compare(BinaryKind kind,
 
 /// The number that one side of a comparison is; nothing after an error.
 std::optional<syntax::Constant>
-Emitter::judgedNumber(const syntax::Expr &expr) {
-  Operand operand = emit(expr);
+RequireJudge::judgedNumber(const syntax::Expr &expr) {
+  Operand operand = emitter.emit(expr);
   if (operand.value)
-    noteOrigin(
-        error(expr.span, "a requirement must be known at compile time: it "
-                         "compares numbers and sizes of dims, got " +
-                             describe(nd::getTensorType(operand.value))),
+    emitter.noteOrigin(
+        emitter.error(expr.span,
+                      "a requirement must be known at compile time: it "
+                      "compares numbers and sizes of dims, got " +
+                          describe(nd::getTensorType(operand.value))),
         expr.span);
   return operand.constant;
 }
 
-std::optional<Emitter::Verdict>
-Emitter::judgeComparison(const syntax::Expr &expr,
-                         const syntax::BinaryExpr &binary) {
+std::optional<RequireJudge::Verdict>
+RequireJudge::judgeComparison(const syntax::Expr &expr,
+                              const syntax::BinaryExpr &binary) {
   std::optional<syntax::Constant> left = judgedNumber(*binary.left);
   std::optional<syntax::Constant> right =
       left ? judgedNumber(*binary.right) : std::nullopt;
@@ -70,8 +73,9 @@ Emitter::judgeComparison(const syntax::Expr &expr,
 
 /// 'and' and 'or'. The right side counts only where the left one does not
 /// decide.
-std::optional<Emitter::Verdict>
-Emitter::judgeBoth(const syntax::Expr &expr, const syntax::BinaryExpr &binary) {
+std::optional<RequireJudge::Verdict>
+RequireJudge::judgeBoth(const syntax::Expr &expr,
+                        const syntax::BinaryExpr &binary) {
   bool isAnd = binary.kind == BinaryKind::And;
   std::optional<Verdict> left = judge(*binary.left);
   if (!left || left->holds != isAnd)
@@ -82,7 +86,8 @@ Emitter::judgeBoth(const syntax::Expr &expr, const syntax::BinaryExpr &binary) {
   return right;
 }
 
-std::optional<Emitter::Verdict> Emitter::judge(const syntax::Expr &expr) {
+std::optional<RequireJudge::Verdict>
+RequireJudge::judge(const syntax::Expr &expr) {
   if (const auto *unary = std::get_if<syntax::UnaryExpr>(&expr.node);
       unary && unary->kind == syntax::UnaryKind::Not) {
     std::optional<Verdict> verdict = judge(*unary->operand);
@@ -94,8 +99,9 @@ std::optional<Emitter::Verdict> Emitter::judge(const syntax::Expr &expr) {
     if (compare(binary->kind, {}, {}))
       return judgeComparison(expr, *binary);
   }
-  error(expr.span, "'require' takes comparisons of numbers, as in size(d) > 1, "
-                   "joined by 'and', 'or' and 'not'");
+  emitter.error(expr.span,
+                "'require' takes comparisons of numbers, as in size(d) > 1, "
+                "joined by 'and', 'or' and 'not'");
   return std::nullopt;
 }
 
@@ -127,22 +133,22 @@ static void visitNamed(const syntax::Expr &expr,
 
 /// "; size(key) is 5, limit is 2": what the names in a condition are. Adds
 /// notes at the declarations of dims and constants.
-std::string Emitter::describeUnmet(const syntax::Expr &expr,
-                                   std::vector<syntax::Note> &notes) {
+std::string RequireJudge::describeUnmet(const syntax::Expr &expr,
+                                        std::vector<syntax::Note> &notes) {
   std::set<std::string_view> seen;
   std::string text;
   syntax::Diagnostic declared;
   visitNamed(expr, [&](const syntax::Expr &part) {
-    std::string_view shown = sources.text(part.span);
+    std::string_view shown = emitter.sources.text(part.span);
     if (!seen.insert(shown).second)
       return;
-    if (Operand value = emit(part); value.constant)
+    if (Operand value = emitter.emit(part); value.constant)
       text += (text.empty() ? "; " : ", ") + std::string(shown) + " is " +
               toString(*value.constant);
     if (const syntax::Name *dim = findSizedDim(part))
-      noteDim(declared, scope->findDim(dim->text));
-    else if (!scope->findValue(shown))
-      noteName(declared, shown);
+      emitter.noteDim(declared, emitter.scope->findDim(dim->text));
+    else if (!emitter.scope->findValue(shown))
+      emitter.noteName(declared, shown);
   });
   notes.insert(notes.end(), declared.notes.begin(), declared.notes.end());
   return text;
@@ -150,32 +156,34 @@ std::string Emitter::describeUnmet(const syntax::Expr &expr,
 
 /// Reports at the innermost call in the model's file, which made the mistake;
 /// a requirement of the model itself at its own place.
-void Emitter::reportUnmet(const syntax::RequireStatement &require,
-                          syntax::Span at, const syntax::Expr &blamed) {
+void RequireJudge::reportUnmet(const syntax::RequireStatement &require,
+                               syntax::Span at, const syntax::Expr &blamed) {
   std::vector<syntax::Note> notes;
-  uint32_t modelFile = declarations.model->name.span.source;
-  size_t outer = frames.size(); // calls around the one that is reported
-  if (!frames.empty()) {
+  uint32_t modelFile = emitter.declarations.model->name.span.source;
+  size_t outer = emitter.frames.size(); // calls around the one that is reported
+  if (!emitter.frames.empty()) {
     notes.push_back({at, "required here"});
-    for (--outer; outer > 0 && frames[outer].call.source != modelFile; --outer)
-      notes.push_back(
-          {frames[outer].call,
-           "in this call of " + quote(frames[outer].function->name.text)});
+    for (--outer; outer > 0 && emitter.frames[outer].call.source != modelFile;
+         --outer)
+      notes.push_back({emitter.frames[outer].call,
+                       "in this call of " +
+                           quote(emitter.frames[outer].function->name.text)});
   }
   std::string message(require.message);
   message += describeUnmet(blamed, notes);
-  for (size_t i = outer; i < frames.size(); ++i)
-    diagnostics.leave();
-  syntax::Diagnostic &unmet =
-      error(outer < frames.size() ? frames[outer].call : at, message);
+  for (size_t i = outer; i < emitter.frames.size(); ++i)
+    emitter.diagnostics.leave();
+  syntax::Diagnostic &unmet = emitter.error(
+      outer < emitter.frames.size() ? emitter.frames[outer].call : at, message);
   unmet.notes.insert(unmet.notes.begin(), notes.begin(), notes.end());
-  for (size_t i = outer; i < frames.size(); ++i)
-    diagnostics.enter(frames[i].call, "in this call of " +
-                                          quote(frames[i].function->name.text));
+  for (size_t i = outer; i < emitter.frames.size(); ++i)
+    emitter.diagnostics.enter(emitter.frames[i].call,
+                              "in this call of " +
+                                  quote(emitter.frames[i].function->name.text));
 }
 
 /// [L4.17]
-void Emitter::emitRequire(const syntax::Statement &statement) {
+void RequireJudge::check(const syntax::Statement &statement) {
   const auto &require = std::get<syntax::RequireStatement>(statement.node);
   if (!require.condition)
     return;
@@ -183,5 +191,5 @@ void Emitter::emitRequire(const syntax::Statement &statement) {
   if (!verdict || verdict->holds)
     return;
   reportUnmet(require, statement.span, *verdict->blamed);
-  isUnmet = true;
+  emitter.isUnmet = true;
 }

@@ -11,6 +11,8 @@
 /// communication.
 ///
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/EmitTable.h"
+
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
@@ -23,17 +25,18 @@ using syntax::quote;
 
 /// The dims of a table, with the sizes that its lists have; empty after an
 /// error.
-SmallVector<nd::DimAttr> Emitter::tableDims(const syntax::TableExpr &table) {
+SmallVector<nd::DimAttr>
+TableEmitter::makeDims(const syntax::TableExpr &table) {
   SmallVector<nd::DimAttr> dims;
   for (auto [name, size] : llvm::zip(table.dims, table.sizes)) {
-    warnOfLookalike(name, size, nd::TensorType());
-    StringAttr dim = introduceDim(name, size);
+    emitter.suspects.warnOfLookalike(name, size, nd::TensorType());
+    StringAttr dim = emitter.introduceDim(name, size);
     if (!dim)
       return {};
     auto attribute =
-        nd::DimAttr::get(builder.getContext(), dim.getValue(), size);
+        nd::DimAttr::get(emitter.builder.getContext(), dim.getValue(), size);
     if (auto *first = llvm::find(dims, attribute); first != dims.end()) {
-      error(name.span, "dim " + quote(name.text) + " is given twice")
+      emitter.error(name.span, "dim " + quote(name.text) + " is given twice")
           .note(table.dims[first - dims.begin()].span, "first given here");
       return {};
     }
@@ -43,23 +46,24 @@ SmallVector<nd::DimAttr> Emitter::tableDims(const syntax::TableExpr &table) {
 }
 
 /// The entries of a table as scalars; empty after an error.
-SmallVector<Value> Emitter::tableEntries(const syntax::TableExpr &table,
-                                         Type elementType) {
+SmallVector<Value> TableEmitter::makeEntries(const syntax::TableExpr &table,
+                                             Type elementType) {
   SmallVector<Value> entries;
   std::map<double, Value> known;
   bool ok = true;
   for (const syntax::ExprPtr &expr : table.entries) {
-    Operand entry = emit(*expr);
+    Operand entry = emitter.emit(*expr);
     if (entry.value)
-      noteOrigin(error(expr->span, "the entries of a table are numbers known "
-                                   "at compile time"),
-                 expr->span);
+      emitter.noteOrigin(
+          emitter.error(expr->span, "the entries of a table are numbers known "
+                                    "at compile time"),
+          expr->span);
     ok &= entry.constant.has_value();
     if (!entry.constant)
       continue;
     Value &value = known[entry.constant->real];
     if (!value)
-      value = materialize(*entry.constant, elementType, expr->span);
+      value = emitter.materialize(*entry.constant, elementType, expr->span);
     ok &= bool(value);
     entries.push_back(value);
   }
@@ -67,12 +71,12 @@ SmallVector<Value> Emitter::tableEntries(const syntax::TableExpr &table,
 }
 
 /// The number of the entry, row-major, at each place of a table.
-Value Emitter::tableIndex(ArrayRef<nd::DimAttr> dims, syntax::Span at) {
-  Type i32 = builder.getI32Type();
+Value TableEmitter::makeIndex(ArrayRef<nd::DimAttr> dims, syntax::Span at) {
+  Type i32 = emitter.builder.getI32Type();
   Value index;
   for (nd::DimAttr dim : dims) {
-    Value along =
-        create(nd::IotaOp::getOperationName(), at, {}, makeType(i32, dim, at));
+    Value along = emitter.create(nd::IotaOp::getOperationName(), at, {},
+                                 emitter.makeType(i32, dim, at));
     if (!index) {
       index = along;
       continue;
@@ -80,44 +84,45 @@ Value Emitter::tableIndex(ArrayRef<nd::DimAttr> dims, syntax::Span at) {
     nd::TensorType before = nd::getTensorType(index);
     SmallVector<nd::DimAttr> both(before.getDims());
     both.push_back(dim);
-    Value size = materialize(syntax::Constant::whole(dim.getSize()), i32, at);
-    Value rows =
-        create(nd::MulOp::getOperationName(), at, {index, size}, before);
-    index = create(nd::AddOp::getOperationName(), at, {rows, along},
-                   makeType(i32, both, at));
+    Value size =
+        emitter.materialize(syntax::Constant::whole(dim.getSize()), i32, at);
+    Value rows = emitter.create(nd::MulOp::getOperationName(), at,
+                                {index, size}, before);
+    index = emitter.create(nd::AddOp::getOperationName(), at, {rows, along},
+                           emitter.makeType(i32, both, at));
   }
   return index;
 }
 
 /// [[1, 2], [3, 4]] over (row, column). [L5.17]
-Operand Emitter::emitTable(const syntax::Expr &expr,
+Operand TableEmitter::emit(const syntax::Expr &expr,
                            const syntax::TableExpr &table) {
-  Type elementType =
-      table.type ? resolveType(*table.type) : Type(builder.getF32Type());
+  Type elementType = table.type ? emitter.resolveType(*table.type)
+                                : Type(emitter.builder.getF32Type());
   if (!elementType)
     return {};
-  SmallVector<nd::DimAttr> dims = tableDims(table);
+  SmallVector<nd::DimAttr> dims = makeDims(table);
   SmallVector<Value> entries =
-      dims.empty() ? SmallVector<Value>() : tableEntries(table, elementType);
-  Value index = entries.empty() ? Value() : tableIndex(dims, expr.span);
+      dims.empty() ? SmallVector<Value>() : makeEntries(table, elementType);
+  Value index = entries.empty() ? Value() : makeIndex(dims, expr.span);
   if (!index)
     return {};
   nd::TensorType type = nd::getTensorType(index).withElementType(elementType);
-  nd::TensorType truth = type.withElementType(builder.getI1Type());
-  NamedAttribute equal = builder.getNamedAttr(
+  nd::TensorType truth = type.withElementType(emitter.builder.getI1Type());
+  NamedAttribute equal = emitter.builder.getNamedAttr(
       "predicate",
-      nd::PredicateAttr::get(builder.getContext(), nd::Predicate::Eq));
-  Value value = create(nd::BroadcastOp::getOperationName(), expr.span,
-                       entries.back(), type);
+      nd::PredicateAttr::get(emitter.builder.getContext(), nd::Predicate::Eq));
+  Value value = emitter.create(nd::BroadcastOp::getOperationName(), expr.span,
+                               entries.back(), type);
   for (size_t i = entries.size() - 1; i-- > 0 && value;) {
     if (entries[i] == entries.back())
       continue;
-    Value number = materialize(syntax::Constant::whole(int64_t(i)),
-                               builder.getI32Type(), expr.span);
-    Value isHere = create(nd::CompareOp::getOperationName(), expr.span,
-                          {index, number}, truth, equal);
-    value = isHere ? create(nd::SelectOp::getOperationName(), expr.span,
-                            {isHere, entries[i], value}, type)
+    Value number = emitter.materialize(syntax::Constant::whole(int64_t(i)),
+                                       emitter.builder.getI32Type(), expr.span);
+    Value isHere = emitter.create(nd::CompareOp::getOperationName(), expr.span,
+                                  {index, number}, truth, equal);
+    value = isHere ? emitter.create(nd::SelectOp::getOperationName(), expr.span,
+                                    {isHere, entries[i], value}, type)
                    : Value();
   }
   return value ? Operand::of(value) : Operand();

@@ -4,8 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmitTrain.h"
 
+#include "lib/Frontend/DimHistory.h"
+#include "lib/Frontend/Emitter.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,60 +18,47 @@ using namespace meshc::frontend;
 using syntax::Argument;
 using syntax::quote;
 
-/// What the model assigned to the name; null after an error.
-const Operand *Emitter::findModelValue(const syntax::Name &name) {
-  auto found = scope->values.find(name.text);
-  if (found != scope->values.end())
-    return &found->second;
-  std::vector<std::string_view> names;
-  for (const auto &entry : scope->values)
-    names.push_back(entry.first);
-  syntax::Diagnostic &unknown =
-      error(name.span, "model " + quote(declarations.model->name.text) +
-                           " has no value " + quote(name.text) +
-                           syntax::didYouMean(name.text, names))
-          .note(declarations.model->name.span, "the model is declared here");
-  noteName(unknown, syntax::nearestName(name.text, names));
-  return nullptr;
-}
-
 /// The value that `train` names as the loss, checked; null without `train` and
 /// after an error.
 /// [L7.2]
-Value Emitter::findLoss() {
-  const syntax::TrainDeclaration *train = declarations.train;
+Value TrainEmitter::findLoss() {
+  const syntax::TrainDeclaration *train = emitter.declarations.train;
   if (!train)
     return {};
   const syntax::Name &name = train->loss;
-  for (const auto &[metric, value] : results)
+  for (const auto &[metric, value] : emitter.results)
     if (metric.text == name.text) {
-      error(metric.span, quote(name.text) +
-                             " is the loss, which is printed anyway; a metric "
-                             "needs another name")
+      emitter
+          .error(metric.span,
+                 quote(name.text) +
+                     " is the loss, which is printed anyway; a metric "
+                     "needs another name")
           .note(name.span, "minimized here");
       return {};
     }
-  const Operand *found = findModelValue(name);
+  const Operand *found = emitter.findModelValue(name);
   if (!found)
     return {};
   if (!found->value) {
     if (found->constant)
-      noteOrigin(
-          error(name.span, "loss " + quote(name.text) +
-                               " is a constant; it depends on no parameter"),
+      emitter.noteOrigin(
+          emitter.error(name.span,
+                        "loss " + quote(name.text) +
+                            " is a constant; it depends on no parameter"),
           name.span);
     else
-      rejectUnusable(name);
+      emitter.rejectUnusable(name);
     return {};
   }
   Value loss = found->value;
   nd::TensorType type = nd::getTensorType(loss);
   if (type.getRank() != 0 || !type.getElementType().isF32()) {
-    noteOrigin(
-        error(name.span, "loss " + quote(name.text) +
-                             " must be a scalar f32, got " + describe(type) +
-                             (type.getRank() ? "; reduce it, as in mean(…)"
-                                             : "; cast it: cast(…, f32)")),
+    emitter.noteOrigin(
+        emitter.error(name.span,
+                      "loss " + quote(name.text) +
+                          " must be a scalar f32, got " + describe(type) +
+                          (type.getRank() ? "; reduce it, as in mean(…)"
+                                          : "; cast it: cast(…, f32)")),
         name.span);
     return {};
   }
@@ -77,19 +66,20 @@ Value Emitter::findLoss() {
   return loss;
 }
 
-/// The loss depends on a parameter. [L7.2] (Those that it does not depend on
-/// are warned of by the autodiff phase, which finds them in any program.)
-void Emitter::checkGradients(Value loss, syntax::Span at) {
+/// The loss depends on a parameter. [L7.2] (The steps phase warns of parameters
+/// that it does not depend on, in any program.)
+void TrainEmitter::checkGradients(Value loss, syntax::Span at) {
   llvm::SetVector<Value> reached;
   reached.insert(loss);
   for (unsigned i = 0; i < reached.size(); ++i) {
     if (reached[i].getDefiningOp<nd::ParameterOp>())
       return;
-    for (Value source : findSources(reached[i]))
+    for (Value source : DimHistory(emitter).findSources(reached[i]))
       reached.insert(source);
   }
-  noteOrigin(
-      error(at, "the loss depends on no parameter; there is nothing to train"),
+  emitter.noteOrigin(
+      emitter.error(
+          at, "the loss depends on no parameter; there is nothing to train"),
       at);
 }
 
@@ -355,23 +345,24 @@ void OptimizerReader::readAverage(const syntax::Expr &expr) {
 
 /// The type in which the model may compute; null for f32, and after an error.
 /// [L7.8]
-TypeAttr Emitter::readPrecision(const syntax::TrainDeclaration &train) {
+TypeAttr TrainEmitter::readPrecision(const syntax::TrainDeclaration &train) {
   if (!train.precision)
     return {};
   const syntax::Name &name = *train.precision;
   if (name.text == "f16")
-    return TypeAttr::get(builder.getF16Type());
+    return TypeAttr::get(emitter.builder.getF16Type());
   if (name.text == "bf16")
-    return TypeAttr::get(builder.getBF16Type());
+    return TypeAttr::get(emitter.builder.getBF16Type());
   if (name.text != "f32")
-    error(name.span, "unknown precision " + quote(name.text) +
-                         "; a model computes in f32, bf16 or f16");
+    emitter.error(name.span, "unknown precision " + quote(name.text) +
+                                 "; a model computes in f32, bf16 or f16");
   return {};
 }
 
 /// How ranks add up parts of sums, or a setting of the scale of the loss.
 /// [L7.8] [L7.9]
-void Emitter::readPrecisionSetting(const Argument &setting, nd::TrainOp op) {
+void TrainEmitter::readPrecisionSetting(const Argument &setting,
+                                        nd::TrainOp op) {
   const bool scalesLoss = op.getPrecision() && op.getPrecision()->isF16();
   std::string_view key = setting.key.text;
   const bool isScale = key == "scale";
@@ -379,28 +370,30 @@ void Emitter::readPrecisionSetting(const Argument &setting, nd::TrainOp op) {
     const syntax::Name *type = setting.value->asName();
     if (type && type->text == "f32")
       return op.setWideSums(true);
-    error(setting.value->span, "'sums' must be f32: ranks then do not round "
-                               "their parts of a sum; without it they do");
+    emitter.error(setting.value->span,
+                  "'sums' must be f32: ranks then do not round "
+                  "their parts of a sum; without it they do");
     return;
   }
   if (setting.kind != Argument::Kind::Named ||
       (!isScale && key != "interval")) {
-    error(setting.span,
-          scalesLoss ? "expected 'scale = number' or 'interval = number', the "
-                       "scale of the loss at first and the steps until it "
-                       "doubles, or 'sums = f32'"
-                     : "expected 'sums = f32', the type of ranks' parts of a "
-                       "sum");
+    emitter.error(setting.span,
+                  scalesLoss
+                      ? "expected 'scale = number' or 'interval = number', the "
+                        "scale of the loss at first and the steps until it "
+                        "doubles, or 'sums = f32'"
+                      : "expected 'sums = f32', the type of ranks' parts of a "
+                        "sum");
     return;
   }
   if (!scalesLoss) {
-    error(setting.span,
-          "only 'precision f16' scales the loss; 'precision bf16' "
-          "has the setting 'sums = f32'");
+    emitter.error(setting.span,
+                  "only 'precision f16' scales the loss; 'precision bf16' "
+                  "has the setting 'sums = f32'");
     return;
   }
-  std::optional<syntax::Constant> value =
-      syntax::evaluate(*setting.value, declarations, diagnostics);
+  std::optional<syntax::Constant> value = syntax::evaluate(
+      *setting.value, emitter.declarations, emitter.diagnostics);
   if (!value)
     return;
   if (isScale && value->real >= 1 && value->real <= 0x1p126)
@@ -408,55 +401,46 @@ void Emitter::readPrecisionSetting(const Argument &setting, nd::TrainOp op) {
   else if (!isScale && value->isInteger && value->integer >= 1)
     op.setScaleInterval(value->integer);
   else
-    error(setting.value->span,
-          isScale ? "'scale' must be a number from 1 to 2**126"
-                  : "'interval' must be a whole number from 1");
-}
-
-/// Whether the program's model has the name.
-bool Emitter::checkModel(const syntax::Name &name) {
-  const syntax::Name &model = declarations.model->name;
-  if (name.text == model.text)
-    return true;
-  error(name.span, "unknown model " + quote(name.text) +
-                       syntax::didYouMean(name.text, {model.text}))
-      .note(model.span, "the model is declared here");
-  return false;
+    emitter.error(setting.value->span,
+                  isScale ? "'scale' must be a number from 1 to 2**126"
+                          : "'interval' must be a whole number from 1");
 }
 
 /// [L7.1]
-void Emitter::emitTrain() {
-  const syntax::TrainDeclaration *train = declarations.train;
+void TrainEmitter::emit() {
+  const syntax::TrainDeclaration *train = emitter.declarations.train;
   if (!train)
     return;
-  if (!checkModel(train->model))
+  if (!emitter.checkModel(train->model))
     return;
   const auto &call = std::get<syntax::CallExpr>(train->optimizer->node);
   auto op = nd::TrainOp::create(
-      builder, locate(train->span), StringRef(train->model.text),
-      StringRef(train->loss.text), StringRef(call.callee.text),
-      declarations.microBatches, readPrecision(*train),
+      emitter.builder, emitter.locate(train->span),
+      StringRef(train->model.text), StringRef(train->loss.text),
+      StringRef(call.callee.text), emitter.declarations.microBatches,
+      readPrecision(*train),
       /*wide_sums=*/false, /*loss_scale=*/APFloat(0x1p16));
   const auto &settings = train->precisionSettings.arguments;
   if (train->precision && train->precision->text == "f32" && !settings.empty())
-    error(settings.front().span, "'precision f32' has no settings");
+    emitter.error(settings.front().span, "'precision f32' has no settings");
   else
     for (const Argument &setting : settings)
       readPrecisionSetting(setting, op);
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(emitter.builder);
   // Settings are computed in the region as values are in the model.
-  modelBody = &op.getBody().emplaceBlock();
-  builder.setInsertionPointToStart(modelBody);
+  emitter.modelBody = &op.getBody().emplaceBlock();
+  emitter.builder.setInsertionPointToStart(emitter.modelBody);
   Scope own;
-  own.module = &declarations;
-  scope = &own;
-  isTraining = true;
-  OptimizerReader reader(*this, call, declarations, diagnostics);
+  own.module = &emitter.declarations;
+  emitter.scope = &own;
+  emitter.isTraining = true;
+  OptimizerReader reader(emitter, call, emitter.declarations,
+                         emitter.diagnostics);
   reader.read(train->rules);
   if (train->clip)
     reader.readClip(*train->clip);
   if (train->average)
     reader.readAverage(*train->average);
-  finishLoops();
-  scope = nullptr;
+  emitter.loopEmitter.finish();
+  emitter.scope = nullptr;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Frontend.h"
 
+#include "lib/Frontend/EmitModel.h"
 #include "lib/Frontend/Emitter.h"
 #include "lib/Frontend/Imports.h"
 #include "lib/Frontend/Syntax/Parse.h"
@@ -117,7 +118,7 @@ OwningOpRef<ModuleOp> parseModel(llvm::SourceMgr &manager, MLIRContext &context,
   imports.read(program, reader.sources[0].name(), declarations);
   declarations.collect(program, parsed);
   frontend::Emitter emitter(reader.sources, diagnostics, declarations, context);
-  OwningOpRef<ModuleOp> module = emitter.emitProgram();
+  OwningOpRef<ModuleOp> module = frontend::ModelEmitter(emitter).emitProgram();
   report(diagnostics, reader.sources, context);
   if (diagnostics.hasErrors())
     return nullptr;

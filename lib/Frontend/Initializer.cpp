@@ -4,11 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/EmitParameter.h"
 
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "lib/Frontend/Emitter.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include <cmath>
@@ -236,42 +237,47 @@ std::optional<Start> StartReader::readFans() {
 
 /// The region of the parameter: offset + scale · random in f32, then cast.
 /// `declared` is its type without the dims of loops.
-void Emitter::emitInitializer(const syntax::ParamStatement &param,
-                              nd::ParameterOp parameter,
-                              nd::TensorType declared) {
-  std::optional<Start> start = StartReader(*this, param, declared).read();
+void ParameterEmitter::emitInitializer(const syntax::ParamStatement &param,
+                                       nd::ParameterOp parameter,
+                                       nd::TensorType declared) {
+  std::optional<Start> start = StartReader(emitter, param, declared).read();
   if (!start)
     return;
   nd::TensorType type = parameter.getType();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.createBlock(&parameter.getInitializer());
+  OpBuilder::InsertionGuard guard(emitter.builder);
+  emitter.builder.createBlock(&parameter.getInitializer());
   syntax::Span at = param.initializer->span;
-  nd::TensorType wide = type.withElementType(builder.getF32Type());
+  nd::TensorType wide = type.withElementType(emitter.builder.getF32Type());
   auto apply = [&](StringRef op, Value left, double number) {
-    Value right =
-        materialize(syntax::Constant::number(number), builder.getF32Type(), at);
-    return left && right ? create(op, at, {left, right}, wide) : Value();
+    Value right = emitter.materialize(syntax::Constant::number(number),
+                                      emitter.builder.getF32Type(), at);
+    return left && right ? emitter.create(op, at, {left, right}, wide)
+                         : Value();
   };
   Value value;
   if (start->distribution) {
     NamedAttribute attributes[] = {
-        builder.getNamedAttr("distribution",
-                             nd::DistributionAttr::get(builder.getContext(),
-                                                       *start->distribution)),
-        builder.getNamedAttr("stream", parameter.getNameAttr())};
-    value = create(nd::RandomOp::getOperationName(), at, {}, wide, attributes);
+        emitter.builder.getNamedAttr(
+            "distribution",
+            nd::DistributionAttr::get(emitter.builder.getContext(),
+                                      *start->distribution)),
+        emitter.builder.getNamedAttr("stream", parameter.getNameAttr())};
+    value = emitter.create(nd::RandomOp::getOperationName(), at, {}, wide,
+                           attributes);
     value = apply(nd::MulOp::getOperationName(), value, start->scale);
     if (start->offset != 0)
       value = apply(nd::AddOp::getOperationName(), value, start->offset);
-  } else if (Value scalar = materialize(syntax::Constant::number(start->offset),
-                                        builder.getF32Type(), at)) {
-    value = create(
+  } else if (Value scalar =
+                 emitter.materialize(syntax::Constant::number(start->offset),
+                                     emitter.builder.getF32Type(), at)) {
+    value = emitter.create(
         nd::ConstantOp::getOperationName(), at, {}, wide,
-        builder.getNamedAttr("value", builder.getF32FloatAttr(start->offset)));
+        emitter.builder.getNamedAttr(
+            "value", emitter.builder.getF32FloatAttr(start->offset)));
     scalar.getDefiningOp()->erase();
   }
   if (value && wide != type)
-    value = create(nd::CastOp::getOperationName(), at, value, type);
+    value = emitter.create(nd::CastOp::getOperationName(), at, value, type);
   if (value)
-    nd::YieldOp::create(builder, locate(at), value);
+    nd::YieldOp::create(emitter.builder, emitter.locate(at), value);
 }

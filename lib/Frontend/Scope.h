@@ -64,7 +64,7 @@ struct Scope {
   /// The file of the body, in which its functions and constants are found.
   syntax::Module *module = nullptr;
   /// Values belong to the block in which they were made, which may be outside
-  /// of loops around the place where a name is used. Emitter::capture makes
+  /// of loops around the place where a name is used. OpEmitter::capture makes
   /// them visible there.
   std::map<std::string_view, Operand> values;
   std::map<std::string_view, syntax::Span> places; ///< of the values' names

@@ -12,13 +12,15 @@
 /// is a warning where nothing else explains the text.
 ///
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/SuspectDims.h"
+
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/DimHistory.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -32,20 +34,21 @@ using syntax::quote;
 // Two names where one was meant
 //===----------------------------------------------------------------------===//
 
-void Emitter::warnOfLookalike(const syntax::Name &name, int64_t size,
-                              nd::TensorType of) {
+void SuspectDims::warnOfLookalike(const syntax::Name &name, int64_t size,
+                                  nd::TensorType of) {
   const DimArgument *argument =
-      scope ? scope->findDimArgument(name.text) : nullptr;
+      emission.scope ? emission.scope->findDimArgument(name.text) : nullptr;
   std::string_view text = argument ? argument->name : name.text;
-  if (declarations.dims.count(text) || (isImported() && !argument))
+  if (emission.declarations.dims.count(text) ||
+      (emission.isImported() && !argument))
     return;
-  for (const auto &[known, info] : declarations.dims) {
+  for (const auto &[known, info] : emission.declarations.dims) {
     // The operation could not have given that name.
     bool isTaken = of && of.hasDim(StringRef(known));
     if (isTaken || info.size != size || !syntax::looksAlike(text, known))
       continue;
     std::string number = std::to_string(size);
-    diagnostics
+    emission.diagnostics
         .warning(argument ? argument->place : name.span,
                  "dim " + quote(text) + " is introduced here with size " +
                      number + ", the size of dim " + quote(known) +
@@ -78,11 +81,11 @@ static bool collectFactors(const syntax::Expr &expr,
          collectFactors(*call->arguments[0].value, dims);
 }
 
-void Emitter::noteTwin(StringAttr name, ArrayRef<StringAttr> merged) {
+void SuspectDims::noteTwin(StringAttr name, ArrayRef<StringAttr> merged) {
   std::vector<std::string_view> parts;
   for (StringAttr dim : merged)
     parts.push_back(std::string_view(dim.getValue()));
-  for (const auto &[known, info] : declarations.dims) {
+  for (const auto &[known, info] : emission.declarations.dims) {
     std::vector<std::string_view> factors;
     // Of a name that looks like the other one there is a warning already.
     if (info.value && collectFactors(*info.value, factors) &&
@@ -101,7 +104,7 @@ static bool shareDim(nd::TensorType a, nd::TensorType b) {
 
 /// Warns if the operands of arithmetic on two tensors have one dim by two
 /// names: each is broadcast along the other's.
-void Emitter::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
+void SuspectDims::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
   auto has = [](nd::TensorType type, std::string_view dim,
                 std::string_view lacked) {
     return type.hasDim(StringRef(dim)) && !type.hasDim(StringRef(lacked));
@@ -114,14 +117,14 @@ void Emitter::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
     if (!(has(a, made, known) && has(b, known, made)) &&
         !(has(b, made, known) && has(a, known, made)))
       continue;
-    const syntax::DimInfo &madeInfo = declarations.dims.at(made);
-    diagnostics
+    const syntax::DimInfo &madeInfo = emission.declarations.dims.at(made);
+    emission.diagnostics
         .warning(at, "the result has dims " + quote(known) + " and " +
                          quote(made) + ", which have the same " +
                          std::to_string(madeInfo.size) +
                          " entries; if they are one dim, give it one name")
         .note(madeInfo.span, quote(made) + " is introduced here")
-        .note(declarations.dims.at(known).span,
+        .note(emission.declarations.dims.at(known).span,
               quote(known) + " is declared here");
     twins.erase(made);
     return;
@@ -138,8 +141,8 @@ namespace {
 /// each position's query meets its own key alone.
 class PairedScores {
 public:
-  PairedScores(const Emitter &emitter, nd::SoftmaxOp softmax)
-      : emitter(emitter), scores(softmax.getInput()),
+  PairedScores(const Emission &emission, nd::SoftmaxOp softmax)
+      : history(emission), scores(softmax.getInput()),
         weights(softmax.getResult()), dim(softmax.getDim()) {}
 
   /// The product of queries and keys; null if the scores are none.
@@ -160,7 +163,7 @@ private:
 
   /// Enough for what stands between scores and their product.
   static constexpr size_t mostValues = 1000;
-  const Emitter &emitter;
+  DimHistory history;
   Value scores, weights;
   StringRef dim;
 };
@@ -170,7 +173,7 @@ private:
 /// Whether the value is a parameter, or its entry in a loop.
 bool PairedScores::isParameter(Value value) const {
   while (isa<BlockArgument>(value)) {
-    SmallVector<Value> sources = emitter.findSources(value);
+    SmallVector<Value> sources = history.findSources(value);
     if (sources.size() != 1)
       return false;
     value = sources.front();
@@ -184,7 +187,7 @@ llvm::SetVector<Value> PairedScores::findOrigins(Value value) const {
   llvm::SetVector<Value> origins;
   origins.insert(value);
   for (size_t i = 0; i < std::min(origins.size(), mostValues); ++i)
-    for (Value source : emitter.findSources(origins[i]))
+    for (Value source : history.findSources(origins[i]))
       if (hasDim(source) && nd::getTensorType(source).isFloat() &&
           !isParameter(source))
         origins.insert(source);
@@ -285,19 +288,19 @@ bool PairedScores::areUsedByPosition() const {
 }
 
 /// Warns of attention in which no position meets another one.
-void Emitter::warnOfScores() {
+void SuspectDims::warnOfScores() {
   std::set<std::pair<uint32_t, uint32_t>> warned;
-  modelBody->walk([&](nd::SoftmaxOp softmax) {
-    auto place = places.find(softmax);
-    PairedScores scores(*this, softmax);
+  emission.modelBody->walk([&](nd::SoftmaxOp softmax) {
+    auto place = emission.places.find(softmax);
+    PairedScores scores(emission, softmax);
     nd::EinsumOp product =
-        place == places.end() ? nd::EinsumOp() : scores.findProduct();
+        place == emission.places.end() ? nd::EinsumOp() : scores.findProduct();
     if (!product || !scores.areUsedByPosition() ||
         !warned.insert({place->second.source, place->second.begin}).second)
       return;
     std::string dim = softmax.getDim().str();
     std::string fresh = dim == "memory" ? "positions" : "memory";
-    syntax::Diagnostic &warning = diagnostics.warning(
+    syntax::Diagnostic &warning = emission.diagnostics.warning(
         place->second,
         "the scores of this softmax have dim " + quote(dim) +
             " once, for queries and keys, so each position meets itself alone; "
@@ -305,7 +308,7 @@ void Emitter::warnOfScores() {
             "values, as in rename(k, " +
             dim + " -> " + fresh + "), and take softmax and sum over " +
             quote(fresh));
-    if (auto at = places.find(product); at != places.end())
+    if (auto at = emission.places.find(product); at != emission.places.end())
       warning.note(at->second,
                    "this product pairs equal positions of " + quote(dim));
   });

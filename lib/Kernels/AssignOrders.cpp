@@ -8,7 +8,6 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Library.h"
 #include "dialects/Exec/Order.h"
-#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/OrderAssigner.h"
@@ -35,18 +34,14 @@ void OrderAssigner::run() {
 
 void OrderAssigner::assignBlock(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (auto fusion = dyn_cast<exec::FusionOp>(op))
-      assignFusion(fusion);
-    else if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
-      assignLibraryOp(library);
-    else if (auto scan = dyn_cast<nd::ScanOp>(op))
+    if (auto scan = dyn_cast<nd::ScanOp>(op))
       assignScan(scan);
     else if (auto yield = dyn_cast<nd::YieldOp>(op))
       assignYield(yield);
     else if (auto returned = dyn_cast<func::ReturnOp>(op))
       assignReturn(returned);
-    else
-      assignCollective(&op);
+    else if (auto scheduled = dyn_cast<exec::ScheduledOpInterface>(op))
+      scheduled.chooseOrders(*this);
   }
   for (Operation &op : block.without_terminator()) {
     exec::setOrders(
@@ -107,23 +102,12 @@ std::optional<Order> OrderAssigner::getWantedOrder(OpOperand &use,
   return beside ? beside : getOrderBehind(use, depth);
 }
 
-/// The number of the input that is a table which the fusion changes, if it
-/// changes one.
-static std::optional<unsigned> getChangedInput(exec::FusionOp fusion) {
-  if (fusion.getNumResults() != 1)
-    return std::nullopt;
-  Value result = fusion.getBody().front().getTerminator()->getOperand(0);
-  Value changed = nd::getChangedTable(result.getDefiningOp());
-  auto table = dyn_cast_or_null<BlockArgument>(changed);
-  return table ? std::optional(table.getArgNumber()) : std::nullopt;
-}
-
 /// Of the result of a fusion that changes the value's entries, perhaps where
 /// they lie.
 std::optional<Order> OrderAssigner::getOrderOfChanged(OpOperand &use,
                                                       unsigned depth) {
   auto fusion = dyn_cast<exec::FusionOp>(use.getOwner());
-  if (!fusion || getChangedInput(fusion) != use.getOperandNumber())
+  if (!fusion || fusion.getChangedInput() != use.getOperandNumber())
     return std::nullopt;
   return getWantedOrder(fusion.getResult(0), depth + 1);
 }
@@ -167,57 +151,12 @@ std::optional<Order> OrderAssigner::getOrderBehind(OpOperand &use,
   return std::nullopt;
 }
 
-/// The order of the largest input with the result's dims, or else of the
-/// largest one with more dims.
-std::optional<Order> OrderAssigner::getInputOrder(exec::FusionOp fusion,
-                                                  Value result) {
-  exec::DimSet dims = exec::getDims(result);
-  auto rank = [&](Value input) {
-    return std::pair(exec::getDims(input) == dims, getBytes(input));
-  };
-  Value best;
-  for (Value input : fusion.getInputs())
-    if (exec::intersect(dims, exec::getDims(input)).size() == dims.size() &&
-        (!best || rank(input) > rank(best)))
-      best = input;
-  if (!best)
-    return std::nullopt;
-  return exec::restrictOrder(orders.lookup(best), dims);
-}
-
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// A table that is changed keeps its order, as it may keep its place.
-void OrderAssigner::assignFusion(exec::FusionOp fusion) {
-  if (std::optional<unsigned> table = getChangedInput(fusion)) {
-    Value input = fusion.getInputs()[*table];
-    orders[fusion.getResult(0)] = orders.lookup(input);
-    pinned.insert(input);
-    pinned.insert(fusion.getResult(0));
-    return;
-  }
-  for (Value result : fusion.getResults()) {
-    orders[result] =
-        getInputOrder(fusion, result).value_or(dimOrder.sort(result));
-    if (std::optional<Order> wanted = getWantedOrder(result))
-      orders[result] = *wanted;
-  }
-}
-
-void OrderAssigner::assignCollective(Operation *op) {
-  for (auto [operand, result] :
-       llvm::zip(op->getOperands(), op->getResults())) {
-    Order order = orders.lookup(operand);
-    orders[result] = order;
-    pinned.insert(operand);
-    pinned.insert(result);
-  }
-}
-
-void OrderAssigner::assignLibraryOp(exec::LibraryOpInterface op) {
-  op.chooseOrders(*this);
+void OrderAssigner::suggestOrder(OpResult result, Dims order) {
+  orders[result] = Order(order);
 }
 
 void OrderAssigner::setOrder(OpResult result, Dims order) {

@@ -69,7 +69,7 @@ void FusionBuilder::makeNodes() {
     nodes.push_back(std::move(node));
   }
   for (Operation &op : block.without_terminator())
-    if (!FusionGroups::isKernelOp(&op)) {
+    if (!isKernelOp(&op)) {
       Node node;
       node.op = &op;
       node.place = places.lookup(&op);
@@ -86,8 +86,7 @@ void FusionBuilder::collectBody(Node &node) {
     Value value = stack.pop_back_val();
     Operation *op = value.getDefiningOp();
     const Group *maker = groups.getGroupOf(value);
-    if (!op || !FusionGroups::isKernelOp(op) ||
-        (maker && maker != node.group)) {
+    if (!op || !isKernelOp(op) || (maker && maker != node.group)) {
       node.inputs.insert(value);
       continue;
     }
@@ -196,7 +195,7 @@ void FusionBuilder::run() {
   }
   replace(terminator);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (FusionGroups::isKernelOp(&op))
+    if (isKernelOp(&op))
       op.erase();
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Kernels/FusionGroups.h"
+#include "lib/Kernels/FusionRegisters.h"
 
 using namespace mlir;
 
@@ -104,30 +104,27 @@ int64_t LiveValues::getLanes(nd::MeshAttr mesh) const {
 /// Whether the groups `members`, which are or may become one, compute the value
 /// rather than read it. A value that is not settled yet is taken to be read
 /// where no member has asked for its operands.
-bool FusionGroups::isInside(Value value, ArrayRef<GroupId> members) const {
+bool FusionRegisters::isInside(Value value, ArrayRef<GroupId> members) const {
   Operation *op = value.getDefiningOp();
   if (!op || !isKernelOp(op) || isAlone(op))
     return false;
   auto isMember = [&](GroupId id) { return llvm::is_contained(members, id); };
-  if (auto root = rootGroups.find(value); root != rootGroups.end())
-    return isMember(find(root->second));
+  if (std::optional<GroupId> root = graph.findGroupOf(value))
+    return isMember(*root);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
-    return llvm::any_of(getUsers(operand), isMember);
+    return llvm::any_of(graph.getUsers(operand), isMember);
   });
 }
 
-int64_t FusionGroups::estimateRegisters(ArrayRef<Value> roots,
-                                        ArrayRef<GroupId> members) const {
+int64_t FusionRegisters::estimate(ArrayRef<Value> roots,
+                                  ArrayRef<GroupId> members) const {
   auto isComputed = [&](Value value) { return isInside(value, members); };
   return addressRegisters + LiveValues(roots, isComputed).countMost(mesh);
 }
 
-/// Whether a kernel of these groups with these roots needs no more registers
-/// than a GPU's thread had best have. On the host, registers are few and caches
-/// near.
-bool FusionGroups::fitsInRegisters(ArrayRef<Value> roots,
-                                   ArrayRef<GroupId> members) const {
-  return !isForGpus || estimateRegisters(roots, members) <= mostRegisters;
+bool FusionRegisters::fit(ArrayRef<Value> roots,
+                          ArrayRef<GroupId> members) const {
+  return estimate(roots, members) <= mostRegisters;
 }
 
 } // namespace meshc::kernels

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Kernels/FusionValues.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Kernels/FusionGroups.h"
 
 using namespace mlir;
 
@@ -29,7 +29,25 @@ static constexpr double longRow = 16384;
 /// length.
 static constexpr unsigned mostStages = 4;
 
-void FusionGroups::measureWork() {
+bool isKernelOp(Operation *op) {
+  return isa<nd::NamedOpInterface>(op) &&
+         !isa<spmd::CollectiveOpInterface, exec::LibraryOpInterface,
+              exec::FusionOp>(op);
+}
+
+bool isAlone(Operation *op) {
+  return !isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op);
+}
+
+FusionValues::FusionValues(Block &block, const DimOrder &dimOrder)
+    : block(block), mesh(nd::MeshAttr::of(block.getParentOp())),
+      dimOrder(dimOrder) {
+  measureWork();
+  chooseCuts();
+  limitStages();
+}
+
+void FusionValues::measureWork() {
   for (Operation &op : block) {
     auto element = dyn_cast<nd::ElementOpInterface>(op);
     if (!element)
@@ -52,7 +70,7 @@ void FusionGroups::measureWork() {
 
 /// A reduction of what depends on other reductions, over other loops, needs
 /// these or its operand stored; the operand where that is no more.
-void FusionGroups::chooseCuts() {
+void FusionValues::chooseCuts() {
   // Ends of long chains are in memory; what is behind them is not looked at.
   const llvm::DenseSet<Value> ends = cuts;
   // The loops of the reductions that each value is computed from in place, as
@@ -90,7 +108,7 @@ void FusionGroups::chooseCuts() {
 /// Whether the reduction's operand is computed, and is no larger than all
 /// reductions over other loops that it is computed from in place. `leadsThere`
 /// says which values are computed from such a reduction.
-bool FusionGroups::isSmallerThanInner(
+bool FusionValues::isSmallerThanInner(
     Operation *op, function_ref<bool(Value)> leadsThere) const {
   Value operand = op->getOperand(0);
   if (!operand.getDefiningOp<nd::ElementOpInterface>())
@@ -116,7 +134,7 @@ bool FusionGroups::isSmallerThanInner(
 
 /// Cuts chains of dependent reductions that are too long for one kernel, as in
 /// a network of normalizations: a value between two of them is stored.
-void FusionGroups::limitStages() {
+void FusionValues::limitStages() {
   // The length of the chain of reductions from memory to each value.
   llvm::DenseMap<Value, unsigned> stages;
   auto count = [&](Operation *op) {
@@ -160,7 +178,7 @@ void FusionGroups::limitStages() {
 
 /// A sort reads each entry many times, and so needs what is computed. What an
 /// op adds to is stored by its own kernel, so that the op may write over it.
-bool FusionGroups::needsMemory(Value value) const {
+bool FusionValues::needsMemory(Value value) const {
   bool isComputed = work.lookup(value) > 0;
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (!isKernelOp(user))
@@ -173,7 +191,7 @@ bool FusionGroups::needsMemory(Value value) const {
 
 /// Of a reduction: kept and reduced dims. Of an element op: the result's dims.
 /// Of any other: by its partition rule.
-LoopDims FusionGroups::getLoops(Operation *op) const {
+LoopDims FusionValues::getLoops(Operation *op) const {
   LoopDims loops;
   loops.parallel = exec::getDims(op->getResult(0));
   if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
@@ -206,7 +224,7 @@ LoopDims FusionGroups::getLoops(Operation *op) const {
 /// How the value will lie in memory, before orders are assigned: as the result
 /// of the library op from which it is computed element by element; else as
 /// declared.
-exec::Order FusionGroups::getExpectedOrder(Value value) const {
+exec::Order FusionValues::getExpectedOrder(Value value) const {
   constexpr unsigned farthest = 32;
   exec::DimSet dims = exec::getDims(value);
   SmallVector<Value> stack = {value};
@@ -225,7 +243,7 @@ exec::Order FusionGroups::getExpectedOrder(Value value) const {
   return dimOrder.sort(value);
 }
 
-bool FusionGroups::isRowLike(Operation *reduction) const {
+bool FusionValues::isRowLike(Operation *reduction) const {
   Value operand = reduction->getOperand(0);
   LoopDims loops = getLoops(reduction);
   nd::TensorType type = nd::getTensorType(operand);
@@ -239,12 +257,11 @@ bool FusionGroups::isRowLike(Operation *reduction) const {
   return true;
 }
 
-double FusionGroups::getElements(Value value) const {
+double FusionValues::getElements(Value value) const {
   return nd::getTensorType(value).getLocalElementCount(mesh);
 }
 
-/// Points of the loops that the op needs.
-double FusionGroups::getPoints(Operation *op) const {
+double FusionValues::getPoints(Operation *op) const {
   double points = getElements(op->getResult(0));
   for (Value operand : op->getOperands())
     if (!isa<nd::ElementOpInterface>(op))
@@ -253,7 +270,7 @@ double FusionGroups::getPoints(Operation *op) const {
 }
 
 /// Adds the local size of each loop that is a dim of the value.
-void FusionGroups::addSizes(LoopDims &loops, Value value) const {
+void FusionValues::addSizes(LoopDims &loops, Value value) const {
   nd::TensorType type = nd::getTensorType(value);
   for (auto [index, dim] : llvm::enumerate(type.getDims()))
     if (llvm::is_contained(loops.parallel, dim.getName()) ||

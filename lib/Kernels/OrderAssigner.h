@@ -34,9 +34,6 @@ private:
 
   /// The orders of all ops of a block whose arguments have theirs.
   void assignBlock(mlir::Block &block);
-  void assignFusion(exec::FusionOp fusion);
-  void assignCollective(mlir::Operation *op);
-  void assignLibraryOp(exec::LibraryOpInterface op);
   void assignReturn(mlir::func::ReturnOp op);
 
   /// The order in which users prefer a value; nothing if they do not mind.
@@ -50,10 +47,8 @@ private:
                                             unsigned depth);
   std::optional<exec::Order> getOrderOfChanged(mlir::OpOperand &use,
                                                unsigned depth);
-  std::optional<exec::Order> getInputOrder(exec::FusionOp fusion,
-                                           mlir::Value result);
 
-  // What library ops ask for.
+  // What the ops of a block ask for.
   exec::Order getOrder(mlir::Value value) override { return orders[value]; }
   std::optional<exec::Order> getPreferredOrder(mlir::Value result) override {
     return getWantedOrder(result);
@@ -61,6 +56,10 @@ private:
   bool isBefore(mlir::StringAttr a, mlir::StringAttr b) const override {
     return dimOrder.isBefore(a, b);
   }
+  exec::Order getDefaultOrder(mlir::Value value) const override {
+    return dimOrder.sort(value);
+  }
+  void suggestOrder(mlir::OpResult result, Dims order) override;
   void setOrder(mlir::OpResult result, Dims order) override;
   llvm::SmallVector<exec::Order> getCopies(mlir::Value value) const override;
   /// Pins the operand's value in the order, after a copy if it is pinned in

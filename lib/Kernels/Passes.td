@@ -484,6 +484,7 @@ def VerifyKernels : Pass<"meshc-verify-kernels", "::mlir::func::FuncOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
 
 #endif // MESHC_LIB_KERNELS_PASSES_TD

@@ -8,7 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/LoopOps.h"
-#include "lib/Kernels/FusionGroups.h"
+#include "lib/Kernels/FusionMerger.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;

@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;
@@ -18,110 +16,6 @@ namespace meshc::kernels {
 
 #define GEN_PASS_DEF_VERIFYKERNELS
 #include "lib/Kernels/Passes.h.inc"
-
-static exec::DimSet sorted(ArrayRef<StringAttr> dims) {
-  exec::DimSet set(dims);
-  llvm::sort(set, [](StringAttr a, StringAttr b) {
-    return a.getValue() < b.getValue();
-  });
-  return set;
-}
-
-static LogicalResult verifyOrders(Operation *op) {
-  for (OpResult result : op->getResults()) {
-    std::optional<exec::Order> order = exec::getOrder(result);
-    if (!order)
-      return op->emitOpError()
-             << "result " << result.getResultNumber() << " has no memory order";
-    if (sorted(*order) != exec::getDims(result))
-      return op->emitOpError()
-             << "memory order of result " << result.getResultNumber()
-             << " must name each dim of " << result.getType() << " once";
-  }
-  return success();
-}
-
-/// A tensor's dims along loops of the plan have the loops' sizes.
-static LogicalResult verifySizes(exec::FusionOp fusion, Value value,
-                                 nd::MeshAttr mesh) {
-  exec::PlanAttr plan = fusion.getPlan();
-  SmallVector<StringAttr> loops(plan.getParallel());
-  llvm::append_range(loops, plan.getReduce());
-  nd::TensorType type = nd::getTensorType(value);
-  for (auto [loop, size] : llvm::zip(loops, plan.getSizes())) {
-    int64_t dim = type.getDimIndex(loop.getValue());
-    if (dim >= 0 && type.getLocalSize(dim, mesh) != size)
-      return fusion.emitOpError()
-             << "runs " << size << " times along '" << loop.getValue()
-             << "', and computes a value of type " << type << " there";
-  }
-  return success();
-}
-
-/// The reductions of a fusion run over its loops, and are read at their points.
-static LogicalResult verifyFusion(exec::FusionOp fusion) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(fusion);
-  exec::PlanAttr plan = fusion.getPlan();
-  exec::DimSet parallel = sorted(plan.getParallel());
-  exec::DimSet reduce = sorted(plan.getReduce());
-  exec::DimSet all = exec::unite(parallel, reduce);
-  Block &body = fusion.getBody().front();
-  bool isAlone = false;
-  auto alignment = exec::getAlignment(body, mesh);
-  for (Operation &op : body.without_terminator()) {
-    if (isa<nd::ElementOpInterface>(op))
-      continue;
-    auto reduction = dyn_cast<nd::ReduceOpInterface>(op);
-    if (!reduction) {
-      isAlone = true;
-      continue;
-    }
-    Value result = op.getResult(0);
-    if (exec::getDims(result) != parallel ||
-        sorted(reduction.getReducedDims()) != reduce)
-      return fusion.emitOpError()
-             << "holds '" << op.getName() << "' over other dims than its plan";
-    if (failed(verifySizes(fusion, op.getOperand(0), mesh)))
-      return failure();
-    if (alignment.lookup(result) != parallel)
-      return fusion.emitOpError() << "reads the result of '" << op.getName()
-                                  << "' at points other than its own";
-  }
-  for (Value output : body.getTerminator()->getOperands()) {
-    if (!isAlone && failed(verifySizes(fusion, output, mesh)))
-      return failure();
-    if (exec::DimSet dims = exec::getDims(output);
-        !isAlone && dims != parallel && dims != all)
-      return fusion.emitOpError()
-             << "output of type " << output.getType()
-             << " must have all parallel dims, and all reduce dims or none";
-  }
-  StringAttr lanes = plan.getLanes();
-  if (!lanes.empty() &&
-      (plan.getParallel().empty() || plan.getParallel().back() != lanes) &&
-      (plan.getReduce().empty() || plan.getReduce().back() != lanes))
-    return fusion.emitOpError() << "has lanes along '" << lanes.getValue()
-                                << "', which is not the innermost dim";
-  return success();
-}
-
-/// The op with all that its call computes.
-static LogicalResult verifyLibraryOp(exec::LibraryOpInterface op) {
-  for (Operation &inner : op->getRegion(0).front().without_terminator()) {
-    auto fusion = dyn_cast<exec::FusionOp>(inner);
-    if (failed(verifyOrders(&inner)) ||
-        (fusion && failed(verifyFusion(fusion))))
-      return failure();
-  }
-  return op.verifyCall();
-}
-
-static LogicalResult verifyCollective(Operation *op) {
-  for (auto [operand, result] : llvm::zip(op->getOperands(), op->getResults()))
-    if (exec::getOrder(operand) != exec::getOrder(result))
-      return op->emitOpError("must keep the memory order of its operands");
-  return success();
-}
 
 static LogicalResult verifyReturn(func::FuncOp function, func::ReturnOp op) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
@@ -242,16 +136,12 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       return verifyReturn(getOperation(), returned);
     if (isa<nd::YieldOp>(op))
       return success(); // verifyTies
-    if (failed(verifyOrders(&op)))
+    if (failed(exec::verifyOrders(&op)))
       return failure();
-    if (auto fusion = dyn_cast<exec::FusionOp>(op))
-      return verifyFusion(fusion);
-    if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
-      return verifyLibraryOp(library);
-    if (isa<spmd::CollectiveOpInterface>(op))
-      return verifyCollective(&op);
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       return verifyTies(scan);
+    if (auto scheduled = dyn_cast<exec::ScheduledOpInterface>(op))
+      return scheduled.verifyReady();
     return op.emitOpError("remains after the kernels phase, which leaves "
                           "fusions, library ops, collectives and loops only");
   }

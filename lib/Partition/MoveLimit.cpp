@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/MoveLimit.h"
+#include "dialects/Nd/StepNames.h"
 
 using namespace mlir;
 
@@ -24,11 +25,7 @@ static constexpr double leastPointsForBytes = 0.25;
 static constexpr double equalShare = 1 + 1e-9;
 
 func::FuncOp findCompared(ModuleOp module) {
-  auto compared = module.lookupSymbol<func::FuncOp>("train_step");
-  if (!compared)
-    for (auto function : module.getOps<func::FuncOp>())
-      compared = function;
-  return compared;
+  return nd::findComparedStep<func::FuncOp>(module);
 }
 
 std::optional<double> MoveLimit::getRefusedShare() const {

@@ -14,9 +14,8 @@
 
 namespace meshc::partition {
 
-/// The function by whose time programs are compared (Trial::getStep in
-/// lib/Pipeline): the training step, or the last function. Null if there is
-/// none.
+/// The function by whose time programs are compared, as nd::findComparedStep
+/// and Trial::getStep in lib/Pipeline. Null if there is none.
 mlir::func::FuncOp findCompared(mlir::ModuleOp module);
 
 /// What blocks of a function send, and the moves of axes that they refuse.

@@ -7,6 +7,7 @@
 
 #include "lib/Pipeline/ChooseSchedule.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/StepNames.h"
 #include "lib/Cost/StepTime.h"
 #include "lib/Pipeline/Outcome.h"
 #include "lib/Pipeline/Pipeline.h"
@@ -19,18 +20,13 @@ using namespace mlir;
 
 namespace meshc {
 
-/// The outcome of a scheduled program. The step is the training step, or the
-/// last function if there is none.
+/// The outcome of a scheduled program.
 static Outcome predictScheduled(ModuleOp program, const exec::MemoryAims &aims,
                                 const cost::Machine &machine) {
   Outcome outcome;
   outcome.arenaBytes = exec::getArenaBytes(program).value_or(0);
   outcome.fits = !aims.budget || outcome.arenaBytes <= *aims.budget;
-  exec::FuncOp step;
-  for (auto function : program.getOps<exec::FuncOp>())
-    if (!step || step.getSymName() != "train_step")
-      step = function;
-  if (step)
+  if (auto step = nd::findComparedStep<exec::FuncOp>(program))
     outcome.seconds = cost::predictStep(step, machine).seconds;
   return outcome;
 }

@@ -69,7 +69,7 @@ private:
   /// A phase of passes on the module.
   ExitCode runPasses(const Phase &phase);
   /// The same, with the recomputation that --memory-budget needs.
-  ExitCode runAutodiff(const Phase &phase);
+  ExitCode runSteps(const Phase &phase);
   /// The phase partition; see partitionProgram.
   ExitCode runPartition(const Phase &phase);
   /// The phase schedule; see scheduleProgram.
@@ -109,7 +109,7 @@ private:
   /// The step of --shapes, after the phase parse.
   ExitCode listShapes();
 
-  // Explain.cpp: steps of --explain, after the phases autodiff, partition.
+  // Explain.cpp: steps of --explain, after the phases steps, partition.
 
   ExitCode keepSteps();
   ExitCode explainValues();

@@ -12,7 +12,7 @@
 #ifndef MESHC_LIB_PIPELINE_COMPILE_H
 #define MESHC_LIB_PIPELINE_COMPILE_H
 
-#include "lib/Autodiff/Recompute.h"
+#include "lib/Steps/Autodiff/Recompute.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,7 +55,7 @@ struct CompileOptions {
   std::string depfile;       ///< --depfile: lists the files read; empty: none
   bool unrollLoops = false;  ///< --unroll: replace loops by iterations
   /// --recompute: what the gradients of loops compute again; Cheap if not given
-  std::optional<autodiff::Recompute> recompute;
+  std::optional<steps::Recompute> recompute;
   /// --memory-budget: bytes of a rank's arena; chooses `recompute` unless that
   /// is given
   std::optional<int64_t> memoryBudget;

@@ -91,7 +91,7 @@ static std::string setRules(ModuleOp program, StringRef scope,
   return text;
 }
 
-/// A row for the program after the phase autodiff; nothing if its layout is
+/// A row for the program after the phase `steps`; nothing if its layout is
 /// refused.
 static std::optional<Row> makeRow(ModuleOp steps, std::string text,
                                   const CompileOptions &options,

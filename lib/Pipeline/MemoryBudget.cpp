@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace meshc {
 
-using autodiff::Recompute;
+using steps::Recompute;
 
 static StringRef getName(Recompute policy) {
   switch (policy) {
@@ -94,8 +94,7 @@ std::string Compilation::describeOtherPolicies() {
   llvm::erase(policies, *options.recompute);
   for (Recompute policy : policies) {
     others.recompute = policy;
-    std::optional<Trial> trial =
-        tryPhases(*module, "autodiff", others, machine);
+    std::optional<Trial> trial = tryPhases(*module, "steps", others, machine);
     if (trial && trial->arenaBytes <= *options.memoryBudget)
       return " Without " + given +
              " it fits: '--recompute=" + getName(policy).str() + "' needs " +
@@ -116,7 +115,7 @@ ExitCode Compilation::fitMemory() {
   for (Recompute policy : policies) {
     trialOptions.recompute = policy;
     std::optional<Trial> trial =
-        tryPhases(*module, "autodiff", trialOptions, machine);
+        tryPhases(*module, "steps", trialOptions, machine);
     if (!trial) // the phases report why
       return ExitCode::Success;
     budget["tried"].push_back({{"recompute", getName(policy).str()},
@@ -146,7 +145,7 @@ ExitCode Compilation::fitMemory() {
           listLargest(*least));
 }
 
-ExitCode Compilation::runAutodiff(const Phase &phase) {
+ExitCode Compilation::runSteps(const Phase &phase) {
   if (options.memoryBudget)
     if (ExitCode code = fitMemory(); code != ExitCode::Success)
       return code;

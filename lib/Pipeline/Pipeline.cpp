@@ -10,7 +10,6 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
@@ -18,6 +17,7 @@
 #include "lib/Partition/Passes.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Schedule/Passes.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -48,16 +48,16 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 /// For the phase schedule, which may go on from a dump.
 static void setMemoryAims(mlir::ModuleOp program,
                           const CompileOptions &options) {
-  using autodiff::Recompute;
+  using steps::Recompute;
   exec::setMemoryAims(program, {options.memoryBudget,
                                 options.recompute == Recompute::Full,
                                 options.recompute == Recompute::None});
 }
 
-static void addAutodiffPasses(mlir::OpPassManager &passes,
-                              const CompileOptions &options) {
-  autodiff::addAutodiffPasses(
-      passes, options.recompute.value_or(autodiff::Recompute::Cheap));
+static void addStepsPasses(mlir::OpPassManager &passes,
+                           const CompileOptions &options) {
+  steps::addStepsPasses(passes,
+                        options.recompute.value_or(steps::Recompute::Cheap));
 }
 
 /// The passes of a phase that no option changes.
@@ -94,12 +94,12 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::parse,
        .verify = &Compilation::keepModel,
        .listShapes = &Compilation::listShapes},
-      {.name = "autodiff",
+      {.name = "steps",
        .promise = "one step function: (state, batch) -> (state', metrics)",
-       .run = &Compilation::runAutodiff,
-       .addPasses = addAutodiffPasses,
+       .run = &Compilation::runSteps,
+       .addPasses = addStepsPasses,
        .judges = modelJudges,
-       .addVerifier = addPass<autodiff::createVerifySteps>,
+       .addVerifier = addPass<steps::createVerifySteps>,
        .describeOptions = setMemoryAims,
        .explain = &Compilation::keepSteps},
       // How everything shall be cut, by name; nothing is cut yet.
@@ -160,7 +160,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
 }
 
 void registerPasses() {
-  autodiff::registerAutodiffPasses();
+  steps::registerStepsPasses();
   layout::registerLayoutPasses();
   partition::registerPartitionPasses();
   collectives::registerCollectivesPasses();

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/RunPhase.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Loops/Passes.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
@@ -70,13 +70,14 @@ private:
 static void addUnrolling(PassManager &passes, const Phase &phase) {
   loops::UnrollLoopsOptions unrolling;
   unrolling.isPrimitive = getPhaseNumber(phase.name) > getPhaseNumber("layout");
-  // Autodiff makes steps of their iterations.
+  // The steps phase turns iterations over positions into steps of generation.
   unrolling.keepsPositions = true;
-  // It rejects the gradient of a loop with `while` [L4.16], so it must see it.
+  // It rejects the gradient of a loop with `while` [L4.16], so it must see
+  // such loops.
   unrolling.keepsConditional =
-      getPhaseNumber(phase.name) <= getPhaseNumber("autodiff");
+      getPhaseNumber(phase.name) <= getPhaseNumber("steps");
   // It decides that what loops carry stays f32.
-  passes.addPass(autodiff::createLowerPrecision());
+  passes.addPass(steps::createLowerPrecision());
   passes.addPass(loops::createUnrollLoops(unrolling));
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/Pipeline/Trial.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/StepNames.h"
 #include "lib/Pipeline/ChoosePartition.h"
 #include "lib/Pipeline/ChooseSchedule.h"
 #include "lib/Pipeline/Pipeline.h"
@@ -18,10 +19,11 @@ using namespace mlir;
 namespace meshc {
 
 const report::Json &Trial::getStep() const {
-  for (const report::Json &function : report["functions"])
-    if (function["name"] == "train_step")
-      return function;
-  return report["functions"].back();
+  return *nd::findCompared(
+      report["functions"],
+      [](const report::Json &function) -> const std::string & {
+        return function["name"].get_ref<const std::string &>();
+      });
 }
 
 double Trial::predictStep(const cost::Machine &machine) {

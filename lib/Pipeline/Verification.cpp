@@ -9,14 +9,15 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
 #include "lib/Loops/Passes.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Reference/EstimateMemory.h"
 #include "lib/Reference/RandomInputs.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -90,18 +91,18 @@ static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
   OwningOpRef<ModuleOp> steps = model.clone();
   PassManager passes(model.getContext());
   // As the phase does; first, since it looks at loops.
-  passes.addPass(autodiff::createLowerPrecision());
+  passes.addPass(steps::createLowerPrecision());
   if (unrollsLoops)
     passes.addPass(loops::createUnrollLoops());
-  passes.addPass(autodiff::createBuildSteps());
+  passes.addPass(steps::createBuildSteps());
   return succeeded(passes.run(*steps)) ? std::move(steps) : nullptr;
 }
 
 /// Replaces the functions that evaluate the model by those of `looped`.
 static void takeEvaluations(ModuleOp steps, ModuleOp looped) {
-  for (StringRef name : {"eval_step", "eval_average_step"})
-    if (auto function = looped.lookupSymbol<func::FuncOp>(name)) {
-      steps.lookupSymbol(name)->erase();
+  for (nd::Step step : {nd::Step::Eval, nd::Step::EvalAverages})
+    if (auto function = nd::findStep(looped, step)) {
+      nd::findStep(steps, step).erase();
       function->remove();
       steps.push_back(function);
     }
@@ -130,7 +131,7 @@ static int64_t countMicroBatches(ModuleOp model) {
 /// Leaves the training step alone, on one device.
 static void keepTrainStep(ModuleOp steps) {
   for (auto function : llvm::make_early_inc_range(steps.getOps<func::FuncOp>()))
-    if (function.getName() != "train_step")
+    if (!nd::isStep(function, nd::Step::Train))
       function.erase();
   nd::setMesh(steps,
               nd::MeshAttr::get(steps.getContext(), ArrayRef<nd::AxisAttr>()));
@@ -138,8 +139,8 @@ static void keepTrainStep(ModuleOp steps) {
 
 /// Whether the training steps of both modules take and return the same types.
 static bool haveSameTypes(ModuleOp a, ModuleOp b) {
-  auto first = a.lookupSymbol<func::FuncOp>("train_step");
-  auto second = b.lookupSymbol<func::FuncOp>("train_step");
+  auto first = nd::findStep(a, nd::Step::Train);
+  auto second = nd::findStep(b, nd::Step::Train);
   return first && second && first.getFunctionType() == second.getFunctionType();
 }
 
@@ -220,7 +221,7 @@ ExitCode Verification::checkMemory(ModuleOp sequential, ModuleOp program,
 
 ExitCode Verification::comparePartitioned(ModuleOp program) {
   mesh = nd::MeshAttr::of(program);
-  if (auto trainStep = program.lookupSymbol<func::FuncOp>("train_step"))
+  if (auto trainStep = nd::findStep(program, nd::Step::Train))
     types = reference::getResultTypes(trainStep);
   ExitCode accumulates = compareAccumulated();
   if (accumulates != ExitCode::Success && accumulates != ExitCode::Mismatch)
@@ -318,7 +319,7 @@ Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
 }
 
 ExitCode Verification::compareCompiled(llvm::ArrayRef<char> object) {
-  if (!steps || !steps->lookupSymbol("train_step")) {
+  if (!steps || !nd::findStep(*steps, nd::Step::Train)) {
     llvm::outs() << "the model has no 'train': the compiled program was not "
                     "run\n";
     if (auto error = link::flushOutput())

@@ -27,7 +27,7 @@ public:
     compare.seed = options.verifySeed.value_or(0);
   }
 
-  /// The program before the phase `autodiff`: its step functions, without
+  /// The program before the phase `steps`: its step functions, without
   /// simplification, are what a compiled program has to compute. Training steps
   /// are without loops, too, unless means of batches depend on the loops.
   /// `wholeBatch` is the same model with `accumulate 1`; null if it has no

@@ -36,21 +36,22 @@ LogicalResult ProgramComparison::compareEvaluations() {
   if (hasRest && failed(writeRest()))
     return failure();
   for (auto [function, parameters] :
-       {std::pair("eval_step", "last"),
-        std::pair("eval_average_step", "average")}) {
-    if (!steps.lookupSymbol(function))
+       {std::pair(nd::Step::Eval, "last"),
+        std::pair(nd::Step::EvalAverages, "average")}) {
+    auto step = nd::findStep(steps, function);
+    if (!step)
       continue;
-    if (failed(compareEvaluation(function, parameters, all, dataArguments)) ||
+    if (failed(compareEvaluation(step, parameters, all, dataArguments)) ||
         (hasRest &&
-         failed(compareEvaluation(function, parameters, some, restArguments))))
+         failed(compareEvaluation(step, parameters, some, restArguments))))
       return failure();
   }
   return success();
 }
 
 /// Compares the program's evaluation of `data`, which holds `examples`, with
-/// what `function` computes of them and the final state.
-LogicalResult ProgramComparison::compareEvaluation(StringRef function,
+/// what `step` computes of them and the final state.
+LogicalResult ProgramComparison::compareEvaluation(func::FuncOp step,
                                                    StringRef parameters,
                                                    const Examples &examples,
                                                    ArrayRef<std::string> data) {
@@ -71,7 +72,6 @@ LogicalResult ProgramComparison::compareEvaluation(StringRef function,
     moment +=
         " of " + std::to_string(examples.begin()->second.size()) + " examples";
   Outputs got;
-  auto step = steps.lookupSymbol<func::FuncOp>(function);
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     auto result = nd::TensorAttributes::ofResult(step, i);
     if (!result.hasRole(nd::TensorRole::Metric))

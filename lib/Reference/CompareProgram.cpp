@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Reference/ProgramComparison.h"
 #include "lib/Reference/RandomInputs.h"
@@ -121,7 +122,7 @@ LogicalResult ProgramComparison::compareInitialState() {
     got[{"initial", name.str()}] = tensor;
   return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
     Tensors results;
-    if (failed(call("initialize", {}, 0, 0, noise, results)))
+    if (failed(call(nd::Step::Initialize, {}, 0, 0, noise, results)))
       return failure();
     for (auto &[name, tensor] : results)
       outputs[{"initial", name.str()}] = std::move(tensor);
@@ -202,10 +203,10 @@ LogicalResult ProgramComparison::compareTraining() {
 // The interpreter
 //===----------------------------------------------------------------------===//
 
-LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
+LogicalResult ProgramComparison::call(nd::Step kind, const Tensors &state,
                                       int batch, int64_t step,
                                       RoundingNoise *noise, Tensors &results) {
-  auto function = steps.lookupSymbol<func::FuncOp>(name);
+  auto function = nd::findStep(steps, kind);
   std::vector<RankTensors> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto argument = nd::TensorAttributes::ofArgument(function, i);
@@ -230,7 +231,7 @@ LogicalResult ProgramComparison::train(RoundingNoise *noise, Outputs &outputs) {
   Tensors state = initialState;
   for (int step = 0; step < stepCount; ++step) {
     Tensors results;
-    if (failed(call("train_step", state, step, step, noise, results)))
+    if (failed(call(nd::Step::Train, state, step, step, noise, results)))
       return failure();
     for (const std::string &metric : metrics)
       outputs[{"step " + std::to_string(step + 1), metric}] = results[metric];
@@ -352,7 +353,7 @@ void ProgramComparison::describeElement(ProgramDifference &difference,
 }
 
 FailureOr<std::vector<ProgramDifference>> ProgramComparison::run() {
-  trainStep = steps.lookupSymbol<func::FuncOp>("train_step");
+  trainStep = nd::findStep(steps, nd::Step::Train);
   if (!trainStep)
     return std::vector<ProgramDifference>();
   if (failed(prepare()) || failed(compareInitialState()) ||

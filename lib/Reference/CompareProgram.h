@@ -55,7 +55,7 @@ struct ProgramDifference {
 /// random examples, and an evaluation of these, with its ranks as threads of
 /// one process. Compares initial state, the metrics of each step, the state
 /// after the steps, and the evaluation's metrics with `steps`, the functions
-/// that the autodiff phase builds, before anything simplifies them. The
+/// that the steps phase builds, before anything simplifies them. The
 /// interpreter takes over the program's initial state for the steps, and the
 /// state after them for the evaluation, so that a comparison is of one cause.
 ///

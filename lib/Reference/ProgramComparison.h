@@ -12,6 +12,7 @@
 #ifndef MESHC_LIB_REFERENCE_PROGRAMCOMPARISON_H
 #define MESHC_LIB_REFERENCE_PROGRAMCOMPARISON_H
 
+#include "dialects/Nd/StepNames.h"
 #include "lib/Reference/CompareProgram.h"
 #include "lib/Reference/EvaluationRun.h"
 #include "lib/Reference/ProgramFiles.h"
@@ -49,14 +50,14 @@ private:
   llvm::LogicalResult compareTraining();
   llvm::LogicalResult explainEarlyEnd();
   llvm::LogicalResult compareEvaluations();
-  llvm::LogicalResult compareEvaluation(llvm::StringRef function,
+  llvm::LogicalResult compareEvaluation(mlir::func::FuncOp step,
                                         llvm::StringRef parameters,
                                         const Examples &examples,
                                         llvm::ArrayRef<std::string> data);
   llvm::LogicalResult writeRest();
 
-  llvm::LogicalResult call(llvm::StringRef function, const Tensors &state,
-                           int batch, int64_t step, RoundingNoise *noise,
+  llvm::LogicalResult call(nd::Step kind, const Tensors &state, int batch,
+                           int64_t step, RoundingNoise *noise,
                            Tensors &results);
   llvm::LogicalResult train(RoundingNoise *noise, Outputs &outputs);
   llvm::LogicalResult evaluate(mlir::func::FuncOp step, llvm::StringRef moment,

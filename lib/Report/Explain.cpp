@@ -8,6 +8,7 @@
 #include "lib/Report/Explain.h"
 #include "dialects/Nd/ModelPlaces.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/StepNames.h"
 #include "lib/Report/Explainer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -34,8 +35,9 @@ Question Question::of(StringRef text) {
 /// The step functions: not the one that makes initial state.
 static SmallVector<func::FuncOp> getFunctions(ModuleOp module) {
   return llvm::filter_to_vector(
-      module.getOps<func::FuncOp>(),
-      [](func::FuncOp function) { return function.getName() != "initialize"; });
+      module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+        return !nd::isStep(function, nd::Step::Initialize);
+      });
 }
 
 /// The function's values in the program's order: its arguments, what loops

@@ -41,8 +41,7 @@ private:
 class FunctionBuilder {
 public:
   FunctionBuilder(func::FuncOp function, KernelTable &kernels)
-      : function(function), kernels(kernels), mesh(nd::MeshAttr::of(function)),
-        builder(function) {}
+      : function(function), kernels(kernels), builder(function) {}
 
   void run();
 
@@ -51,15 +50,11 @@ private:
   void buildLoop(nd::ScanOp scan);
   Value getBuffer(Value value);
   SmallVector<Value> getBuffers(ValueRange values);
-  void buildLaunch(exec::FusionOp fusion);
-  void buildCall(exec::LibraryOpInterface op);
-  Value getScratch(exec::LibraryOpInterface op);
-  void buildCollective(spmd::CollectiveOpInterface collective,
-                       bool ahead = false);
+  void buildCall(exec::ScheduledOpInterface op, bool ahead = false);
+  Value getScratch(Operation *op);
 
   func::FuncOp function;
   KernelTable &kernels;
-  nd::MeshAttr mesh;
   OpBuilder builder;
   DenseMap<Value, Value> buffers;
 };
@@ -148,17 +143,6 @@ static Location getSource(Value value) {
   return name ? Location(NameLoc::get(name, location)) : location;
 }
 
-/// The place of a fusion, and of its ops with their names.
-static Location getOpLocations(exec::FusionOp fusion) {
-  SmallVector<Location> locations = {fusion.getLoc()};
-  for (Operation &op : fusion.getBody().front().without_terminator())
-    if (op.getNumOperands() > 0)
-      locations.push_back(NameLoc::get(
-          StringAttr::get(op.getContext(), op.getName().stripDialect()),
-          op.getLoc()));
-  return FusedLoc::get(fusion.getContext(), locations);
-}
-
 Value FunctionBuilder::getBuffer(Value value) {
   Value &buffer = buffers[value];
   if (buffer)
@@ -178,137 +162,25 @@ SmallVector<Value> FunctionBuilder::getBuffers(ValueRange values) {
   return list;
 }
 
-void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
-  SmallVector<Value> inputs = getBuffers(fusion.getInputs());
-  SmallVector<Value> outputs = getBuffers(fusion.getResults());
-  Location location = getOpLocations(fusion);
-  FlatSymbolRefAttr kernel = kernels.get(fusion, inputs, outputs);
-  exec::LaunchOp::create(builder, location, kernel, inputs, outputs,
-                         /*scratch=*/Value());
-}
-
 /// The scratch memory that PlanArena gave to the op, or null.
-Value FunctionBuilder::getScratch(exec::LibraryOpInterface op) {
+Value FunctionBuilder::getScratch(Operation *op) {
   std::optional<exec::ScratchPlace> place = exec::getScratchPlace(op);
   if (!place)
     return {};
   return exec::ScratchOp::create(
-      builder, op.getLoc(),
+      builder, op->getLoc(),
       exec::ScratchType::get(builder.getContext(), place->bytes),
       builder.getI64IntegerAttr(place->offset));
 }
 
-void FunctionBuilder::buildCall(exec::LibraryOpInterface op) {
+void FunctionBuilder::buildCall(exec::ScheduledOpInterface op, bool ahead) {
   auto getKernel = [&](exec::FusionOp fusion, ArrayRef<Value> inputs,
                        ArrayRef<Value> outputs) {
     return kernels.get(fusion, inputs, outputs);
   };
   op.buildCall(builder,
                {getBuffers(op->getOperands()), getBuffers(op->getResults()),
-                getScratch(op), getKernel});
-}
-
-//===----------------------------------------------------------------------===//
-// Collectives
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A tensor as outer × entries × inner elements; the entries are cut.
-struct Blocks {
-  int64_t outer = 1, entries = 1, inner = 1;
-};
-} // namespace
-
-/// Blocks of `whole` along the dim that has more axes in `part`; one block of
-/// one entry if there is no such dim.
-static Blocks getBlocks(Value whole, Value part, nd::MeshAttr mesh) {
-  nd::TensorType type = nd::getTensorType(whole);
-  nd::TensorType partType = nd::getTensorType(part);
-  Blocks blocks;
-  bool isInside = false;
-  for (StringAttr dim : exec::getOrder(whole).value_or(exec::Order())) {
-    StringRef name = dim.getValue();
-    int64_t size = type.getLocalSize(type.getDimIndex(name), mesh);
-    if (partType.getDim(name).getAxes().size() >
-        type.getDim(name).getAxes().size()) {
-      blocks.entries = size;
-      isInside = true;
-    } else {
-      (isInside ? blocks.inner : blocks.outer) *= size;
-    }
-  }
-  return blocks;
-}
-
-/// The numbers of one tensor, as in MeshcCollectiveItem.
-static SmallVector<int64_t, 6> getItem(spmd::CollectiveKind kind, Value send,
-                                       Value recv, nd::MeshAttr mesh) {
-  if (kind == spmd::CollectiveKind::Permute) { // nothing is cut
-    int64_t size = nd::getTensorType(send).getLocalElementCount(mesh);
-    return {1, size, 1, 1, size, 1};
-  }
-  Blocks out = getBlocks(send, recv, mesh), in = getBlocks(recv, send, mesh);
-  switch (kind) {
-  case spmd::CollectiveKind::ReduceScatter:
-    in = out;
-    break;
-  case spmd::CollectiveKind::AllGather:
-    out = in;
-    break;
-  case spmd::CollectiveKind::AllReduce:
-  case spmd::CollectiveKind::AllToAll:
-  case spmd::CollectiveKind::Permute:
-    break;
-  }
-  return {out.outer, out.entries, out.inner, in.outer, in.entries, in.inner};
-}
-
-/// As in "all_reduce of 'h' over tensor".
-static std::string describe(spmd::CollectiveOpInterface collective) {
-  std::string text =
-      spmd::stringifyCollectiveKind(collective.getCollectiveKind()).str();
-  if (collective->getNumOperands() > 1)
-    text += " of " + std::to_string(collective->getNumOperands()) + " tensors";
-  else if (StringRef name = spmd::getCause(collective, 0).name; !name.empty())
-    text += " of '" + name.str() + "'";
-  StringRef separator = " over ";
-  for (StringAttr axis : collective.getGroupAxes()) {
-    text += separator.str() + axis.getValue().str();
-    separator = ", ";
-  }
-  return text;
-}
-
-void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective,
-                                      bool ahead) {
-  spmd::CollectiveKind kind = collective.getCollectiveKind();
-  SmallVector<int64_t> items;
-  for (auto [send, recv] :
-       llvm::zip(collective->getOperands(), collective->getResults()))
-    llvm::append_range(items, getItem(kind, send, recv, mesh));
-  auto getAxes = [&](ArrayRef<StringAttr> axes) {
-    return builder.getArrayAttr(
-        SmallVector<Attribute>(axes.begin(), axes.end()));
-  };
-  std::optional<spmd::AxisOrders> orders = collective.getAxisOrders();
-  auto reduction =
-      collective.getGroupReduction().value_or(nd::ReductionKind::Sum);
-  exec::CollectiveOp::create(
-      builder, collective.getLoc(),
-      spmd::CollectiveKindAttr::get(builder.getContext(), kind),
-      ahead ? builder.getUnitAttr() : UnitAttr(),
-      nd::ReductionKindAttr::get(builder.getContext(), reduction),
-      getAxes(collective.getGroupAxes()),
-      orders ? getAxes(orders->senders) : ArrayAttr(),
-      orders ? getAxes(orders->receivers) : ArrayAttr(),
-      builder.getI64IntegerAttr(orders ? orders->shift : 0),
-      orders && orders->round
-          ? spmd::RoundAttr::get(builder.getContext(), *orders->round)
-          : spmd::RoundAttr(),
-      builder.getDenseI64ArrayAttr(items),
-      builder.getStringAttr(describe(collective)),
-      getBuffers(collective->getOperands()),
-      getBuffers(collective->getResults()));
+                getScratch(op), getKernel, ahead});
 }
 
 void FunctionBuilder::run() {
@@ -337,18 +209,14 @@ void FunctionBuilder::build(Block &block) {
       ahead[getFirstUser(collective)].push_back(collective);
   for (Operation &op : block.without_terminator()) {
     for (spmd::CollectiveOpInterface collective : ahead.lookup(&op))
-      buildCollective(collective, /*ahead=*/true);
+      buildCall(cast<exec::ScheduledOpInterface>(*collective), /*ahead=*/true);
     if (auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
         collective && canBeginAhead(collective))
       continue;
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       buildLoop(scan);
-    else if (auto fusion = dyn_cast<exec::FusionOp>(op))
-      buildLaunch(fusion);
-    else if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
-      buildCall(library);
     else
-      buildCollective(cast<spmd::CollectiveOpInterface>(op));
+      buildCall(cast<exec::ScheduledOpInterface>(op));
   }
 }
 
@@ -379,8 +247,7 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
   LogicalResult check(Block &block) {
     for (Operation &op : block.without_terminator()) {
       auto scan = dyn_cast<nd::ScanOp>(op);
-      if (!isa<exec::FusionOp, exec::LibraryOpInterface, nd::ScanOp,
-               spmd::CollectiveOpInterface>(op) ||
+      if (!isa<exec::ScheduledOpInterface, nd::ScanOp>(op) ||
           !exec::hasPlaces(&op) || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
                               "library op, a loop or a collective with memory "

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Schedule/BlockPlanner.h"
 #include "lib/Schedule/Passes.h"
@@ -158,7 +159,7 @@ struct PlanArena : impl::PlanArenaBase<PlanArena> {
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     // What is trained comes first, so that the loss leads the metrics.
     auto *train = llvm::find_if(functions, [](func::FuncOp function) {
-      return function.getName() == "train_step";
+      return nd::isStep(function, nd::Step::Train);
     });
     if (train != functions.end())
       std::rotate(functions.begin(), train, train + 1);

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Schedule/Residence.h"
-#include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/TensorAttributes.h"
 
@@ -70,18 +69,11 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   if (exec::getOrder(read) != exec::getOrder(op->getResult(result)) ||
       llvm::count(op->getOperands(), read) != 1)
     return false;
-  if (auto fusion = dyn_cast<exec::FusionOp>(op))
-    return exec::canWriteOver(fusion.getBody().front(), operand, result,
-                              fusion.getPlan(), fusion.getPartsAttr(),
-                              nd::MeshAttr::of(op));
-  if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
-    return library.mayOverwrite(operand, result);
   if (auto scan = dyn_cast<nd::ScanOp>(op))
     return getReplacedArgument(scan.getBlock(), result) ==
            scan.getBlock().getArgument(operand);
-  auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
-  return collective && operand == result &&
-         collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;
+  auto scheduled = dyn_cast<exec::ScheduledOpInterface>(op);
+  return scheduled && scheduled.mayOverwrite(operand, result);
 }
 
 bool isUpdate(exec::FusionOp fusion) {

@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/StepNames.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Schedule/ArenaPicture.h"
 #include "lib/Schedule/LoopDistances.h"
@@ -351,11 +352,10 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
 }
 
 LogicalResult FunctionChecker::run() {
-  bool isInitialize = function.getSymName() == "initialize";
-  bool isTraining =
-      !isInitialize && !llvm::is_contained({"eval_step", "eval_average_step",
-                                            "generate_step", "prefill_step"},
-                                           function.getSymName());
+  bool isInitialize = nd::isStep(function, nd::Step::Initialize);
+  bool isTraining = llvm::none_of(nd::allSteps, [&](nd::Step step) {
+    return step != nd::Step::Train && nd::isStep(function, step);
+  });
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && !nd::isOutput(tensor.getRole()))

@@ -46,18 +46,10 @@ Device::~Device() { rank.device = nullptr; }
 StepCode meshc::runtime::codeOf(const MeshcProgram &program,
                                 StepFunction function) {
   switch (function) {
-  case StepFunction::Initialize:
-    return {program.initialize, "initialize"};
-  case StepFunction::Train:
-    return {program.trainStep, "train_step"};
-  case StepFunction::Eval:
-    return {program.evalStep, "eval_step"};
-  case StepFunction::EvalAverages:
-    return {program.evalAverageStep, "eval_average_step"};
-  case StepFunction::Prefill:
-    return {program.prefillStep, "prefill_step"};
-  case StepFunction::Generate:
-    return {program.generateStep, "generate_step"};
+#define MESHC_STEP_FUNCTION(Kind, field, name)                                 \
+  case StepFunction::Kind:                                                     \
+    return {program.field, #name};
+#include "meshc/StepFunctions.def"
   }
   return {nullptr, ""};
 }

@@ -37,16 +37,13 @@ class Recorder;
 
 /// The functions of a program.
 enum class StepFunction {
-  Initialize,
-  Train,
-  Eval,
-  EvalAverages,
-  Prefill,
-  Generate
+#define MESHC_STEP_FUNCTION(Kind, field, name) Kind,
+#include "meshc/StepFunctions.def"
 };
 inline constexpr StepFunction stepFunctions[] = {
-    StepFunction::Initialize,   StepFunction::Train,   StepFunction::Eval,
-    StepFunction::EvalAverages, StepFunction::Prefill, StepFunction::Generate};
+#define MESHC_STEP_FUNCTION(Kind, field, name) StepFunction::Kind,
+#include "meshc/StepFunctions.def"
+};
 inline constexpr size_t stepFunctionCount = std::size(stepFunctions);
 
 /// The code of a function, and its name in reports.

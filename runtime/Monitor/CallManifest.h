@@ -56,7 +56,7 @@ struct CallEntry {
 /// The calls of one function, those of loops once. All are empty if the
 /// manifest does not have them.
 struct CallManifest {
-  /// `function`: "train_step"
+  /// `function`: its name (StepFunctions.def), "train_step"
   CallManifest(const MeshcProgram &program, const std::string &function);
 
   std::vector<CallEntry> launches, products;

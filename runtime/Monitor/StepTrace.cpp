@@ -23,7 +23,9 @@ static constexpr int64_t warmUpSteps = 10;
 StepTrace::StepTrace(Session &session, const std::string &path, int64_t steps,
                      int64_t done, int64_t total)
     : session(session), recorder(*session.device().recorder()),
-      costs(session.program(), "train_step"), path(path),
+      costs(session.program(),
+            codeOf(session.program(), StepFunction::Train).name),
+      path(path),
       first(done + std::clamp<int64_t>(total - done - steps, 0, warmUpSteps)),
       last(std::min(total, first + steps)) {
   if (session.speaks())

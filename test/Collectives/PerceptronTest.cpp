@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Report/Report.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -120,7 +120,7 @@ protected:
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     PassManager passes(&context);
     if (isModel)
-      autodiff::addAutodiffPasses(passes);
+      steps::addStepsPasses(passes);
     layout::addLayoutPasses(passes);
     partition::addPartitionPasses(passes);
     collectives::addCollectivesPasses(passes);

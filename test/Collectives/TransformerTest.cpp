@@ -17,12 +17,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Report/Report.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/SourceMgr.h"
@@ -93,7 +93,7 @@ protected:
     auto module =
         parseModel(sources, context, {GetParam().mesh, GetParam().layout, {}});
     PassManager passes(&context);
-    autodiff::addAutodiffPasses(passes);
+    steps::addStepsPasses(passes);
     layout::addLayoutPasses(passes);
     partition::addPartitionPasses(passes);
     collectives::addCollectivesPasses(passes);

@@ -25,13 +25,13 @@
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
 #include "lib/Partition/Passes.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/SourceMgr.h"
@@ -224,7 +224,7 @@ protected:
     PassManager passes(&context);
     if (GetParam())
       passes.addPass(loops::createUnrollLoops());
-    autodiff::addAutodiffPasses(passes);
+    steps::addStepsPasses(passes);
     layout::addLayoutPasses(passes);
     partition::addPartitionPasses(passes);
     collectives::addCollectivesPasses(passes);

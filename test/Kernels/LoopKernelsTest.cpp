@@ -16,7 +16,6 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
@@ -24,6 +23,7 @@
 #include "lib/Loops/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -374,9 +374,7 @@ protected:
       add(passes);
     return succeeded(passes.run(module));
   }
-  static void addSteps(OpPassManager &passes) {
-    autodiff::addAutodiffPasses(passes);
-  }
+  static void addSteps(OpPassManager &passes) { steps::addStepsPasses(passes); }
   static void addUnroll(OpPassManager &passes) {
     passes.addPass(loops::createUnrollLoops());
   }

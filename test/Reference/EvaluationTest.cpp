@@ -17,13 +17,13 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/EvaluationRun.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cmath>
@@ -126,7 +126,7 @@ protected:
     });
     auto module = parseModel(sources, context, overrides);
     PassManager passes(&context);
-    autodiff::addAutodiffPasses(passes);
+    steps::addStepsPasses(passes);
     if (!module || failed(passes.run(*module))) {
       ADD_FAILURE() << errors << text;
       return {};

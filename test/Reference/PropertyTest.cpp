@@ -23,7 +23,6 @@
 #include "dialects/Spmd/FunctionPlans.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
@@ -36,6 +35,7 @@
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/EvaluationRun.h"
 #include "lib/Reference/RandomInputs.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -115,7 +115,7 @@ protected:
   OwningOpRef<ModuleOp> parse(const std::string &text,
                               const ModelOverrides &overrides = {}) {
     auto module = parseText(text, overrides);
-    if (module && !runPasses(*module, {addAutodiff}))
+    if (module && !runPasses(*module, {addSteps}))
       module = nullptr;
     return module;
   }
@@ -132,17 +132,17 @@ protected:
   /// Its step functions, with loops replaced by their iterations first.
   OwningOpRef<ModuleOp> parseUnrolled(const std::string &text) {
     auto module = parseLowered(text);
-    if (module && !runPasses(*module, {addUnroll, addAutodiff}))
+    if (module && !runPasses(*module, {addUnroll, addSteps}))
       module = nullptr;
     return module;
   }
 
   static void addLowerPrecision(OpPassManager &passes) {
-    passes.addPass(autodiff::createLowerPrecision());
+    passes.addPass(steps::createLowerPrecision());
   }
 
-  static void addAutodiff(OpPassManager &passes) {
-    autodiff::addAutodiffPasses(passes, recompute);
+  static void addSteps(OpPassManager &passes) {
+    steps::addStepsPasses(passes, recompute);
   }
 
   static void addUnroll(OpPassManager &passes) {
@@ -174,8 +174,8 @@ protected:
     return text;
   }
 
-  /// What the phase autodiff does about residuals of loops.
-  static inline auto recompute = autodiff::Recompute::Cheap;
+  /// What the phase `steps` does about residuals of loops.
+  static inline auto recompute = steps::Recompute::Cheap;
 
   std::optional<MLIRContext> context;
   std::optional<ScopedDiagnosticHandler> handler;
@@ -459,9 +459,8 @@ TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
     errors.clear();
     if (seed % programsPerContext == 0)
       renewContext();
-    recompute =
-        std::array{autodiff::Recompute::None, autodiff::Recompute::Cheap,
-                   autodiff::Recompute::Full}[seed % 3];
+    recompute = std::array{steps::Recompute::None, steps::Recompute::Cheap,
+                           steps::Recompute::Full}[seed % 3];
     std::string text =
         llvm::join(RandomProgram(seed, /*hasLoops=*/true).write(), "\n");
     auto looped = parse(text), unrolled = parseUnrolled(text);
@@ -577,7 +576,7 @@ train m minimize loss with sgd(lr = 0.1)
                                  {"a=5", "seq:a"},
                                  {"a=2,b=2", "seq:a,heads:b,ffn:b"}};
   // Other tests set another value, with which loops may keep nothing.
-  recompute = autodiff::Recompute::Cheap;
+  recompute = steps::Recompute::Cheap;
   // Fewer do not meet each kind of trial with each layout.
   uint64_t wanted =
       std::max<uint64_t>(128, getNumber("MESHC_PROPERTY_TRIALS", 128));

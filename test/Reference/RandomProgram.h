@@ -191,7 +191,7 @@ struct RandomLayout {
 };
 
 /// Draws a mesh of at most `mostRanks` ranks (up to four axes of up to six)
-/// and rules that the tensors of `steps`, a module after the phase autodiff,
+/// and rules that the tensors of `steps`, a module after the phase `steps`,
 /// allow: no two dims of one on an axis. Some rules are weak or keep a dim
 /// whole; some are for single tensors or classes, some for the state of an
 /// optimizer, gradients and parameters, over one axis or several.

@@ -18,8 +18,8 @@
 
 #include "RandomProgram.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Frontend/Frontend.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -107,7 +107,7 @@ OwningOpRef<ModuleOp> ProgramRunner::parse(const Lines &lines) {
                                   [](Diagnostic &) { return success(); });
   auto module = parseModel(sources, context);
   PassManager passes(&context);
-  autodiff::addAutodiffPasses(passes);
+  steps::addStepsPasses(passes);
   if (module && failed(passes.run(*module)))
     module = nullptr;
   return module;

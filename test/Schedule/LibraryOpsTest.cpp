@@ -67,6 +67,7 @@ class TanhOp
                 OpTrait::OneTypedResult<nd::TensorType>::Impl,
                 OpTrait::OneOperand, OpTrait::SingleBlock,
                 OpTrait::IsIsolatedFromAbove, nd::NamedOpInterface::Trait,
+                exec::ScheduledOpInterface::Trait,
                 exec::LibraryOpInterface::Trait> {
 public:
   using Op::Op;
@@ -117,8 +118,11 @@ public:
         return emitOpError("wants its dims in descending order");
     return success();
   }
+  LogicalResult verifyReady() {
+    return exec::verifyHeldOps(cast<exec::LibraryOpInterface>(getOperation()));
+  }
   bool mayOverwrite(unsigned, unsigned) { return true; }
-  void buildCall(OpBuilder &builder, const exec::LibraryCall &call) {
+  void buildCall(OpBuilder &builder, const exec::ScheduledCall &call) {
     OperationState state(getLoc(), TanhCall::getOperationName());
     state.addOperands(call.inputs);
     state.addOperands(call.results);

@@ -15,12 +15,12 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -61,7 +61,7 @@ protected:
     auto module =
         parseModel(sources, context, overrides, {std::string(MESHC_LIBRARY)});
     PassManager passes(&context);
-    autodiff::addAutodiffPasses(passes);
+    steps::addStepsPasses(passes);
     if (!module || failed(passes.run(*module)))
       return {};
     return module;

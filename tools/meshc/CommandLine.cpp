@@ -22,7 +22,7 @@
 
 namespace meshc {
 
-using autodiff::Recompute;
+using steps::Recompute;
 
 static ExitCode failUsage(std::string message) {
   message = escapeControls(message);

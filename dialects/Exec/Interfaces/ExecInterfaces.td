@@ -12,14 +12,42 @@ include "mlir/IR/OpBase.td"
 // The interfaces have no defaults: an op that omits a method does not link. The
 // verifier of exec.func rejects ops that are neither steps nor pieces.
 
+def ScheduledOpInterface : OpInterface<"ScheduledOpInterface"> {
+  let cppNamespace = "::meshc::exec";
+  let description = [{
+    An op on tensor values that is one call: a fusion, a library op or a collective
+    (CollectiveCall.h has the definition for collectives). The kernels phase leaves
+    nothing but these and loops. It gives their results memory orders; the schedule
+    phase gives these places in the arena, and replaces the op by a step op. All that
+    the two phases ask of every such op is here.
+
+    Loops are no such ops: a phase that walks a block also walks the bodies of its
+    loops, and treats their ties.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Chooses memory orders in which the op is one call: requires those of the
+      operands, and sets or suggests those of the results.
+    }], "void", "chooseOrders", (ins "::meshc::exec::OrderChooser &":$orders)>,
+    InterfaceMethod<[{
+      Whether the op is one call as it is, in the memory orders that its tensors have;
+      an error if not. Each result has an order that names its dims.
+    }], "::llvm::LogicalResult", "verifyReady", (ins)>,
+    InterfaceMethod<"Whether the call may write a result over an operand of the same memory order.",
+      "bool", "mayOverwrite", (ins "unsigned":$operand, "unsigned":$result)>,
+    InterfaceMethod<"Builds the step op.", "void", "buildCall",
+      (ins "::mlir::OpBuilder &":$builder, "const ::meshc::exec::ScheduledCall &":$call)>,
+  ];
+}
+
 def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
   let cppNamespace = "::meshc::exec";
   let description = [{
     An op on tensor values that becomes the call of a library: a matrix product, for
     example. Its block holds an nd op, the *held op*, which says what it computes,
     and possibly fusions that the call computes as well (exec.fusion), and ends with
-    exec.yield. The kernels phase makes it of the nd op; the schedule phase replaces
-    it by a step op. All that these phases know of it is here.
+    exec.yield. The kernels phase makes it of the nd op. All that the phases know of
+    it is here and in its ScheduledOpInterface.
 
     Implementations are tried in their order, and the last one always accepts.
     Scratch memory is planned for any of them.
@@ -42,14 +70,8 @@ def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
       The memory order in which a result will probably lie, before orders are chosen.
     }], "::meshc::exec::Order", "getExpectedOrder",
       (ins "unsigned":$result, "::meshc::exec::DimPrecedence":$isBefore)>,
-    InterfaceMethod<"Chooses memory orders in which the op is one call: requires those of the operands, and sets those of the results.",
-      "void", "chooseOrders", (ins "::meshc::exec::OrderChooser &":$orders)>,
     InterfaceMethod<"Whether the op is one call in the memory orders that its tensors have; an error if not.",
       "::llvm::LogicalResult", "verifyCall", (ins)>,
-    InterfaceMethod<"Whether the call may write a result over an operand of the same memory order.",
-      "bool", "mayOverwrite", (ins "unsigned":$operand, "unsigned":$result)>,
-    InterfaceMethod<"Builds the step op.", "void", "buildCall",
-      (ins "::mlir::OpBuilder &":$builder, "const ::meshc::exec::LibraryCall &":$call)>,
   ];
 }
 

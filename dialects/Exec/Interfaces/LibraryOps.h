@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The types of LibraryOpInterface. docs/rationale/library-ops.md gives the
-/// reasons for it.
+/// The types of ScheduledOpInterface and of LibraryOpInterface.
+/// docs/rationale/library-ops.md gives the reasons for them.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_EXEC_INTERFACES_LIBRARYOPS_H
@@ -41,8 +41,8 @@ struct LibraryImplementation {
   int64_t scratchBytes; ///< of the arena, while it runs
 };
 
-/// What the call of a library op works on.
-struct LibraryCall {
+/// What the call that an op becomes works on.
+struct ScheduledCall {
   llvm::SmallVector<mlir::Value> inputs, results; ///< buffers
   mlir::Value scratch;                            ///< null: none is needed
   /// The kernel of a fusion that the op holds, for these buffers; takes the
@@ -51,6 +51,8 @@ struct LibraryCall {
       FusionOp, llvm::ArrayRef<mlir::Value> inputs,
       llvm::ArrayRef<mlir::Value> outputs)>
       getKernel;
+  /// Of a collective in a loop: the call belongs to the next iteration.
+  bool ahead = false;
 };
 
 /// Whether dim `a` comes before dim `b` in the order in which the tensors of a
@@ -79,6 +81,12 @@ public:
   /// pinned in another one.
   virtual void require(mlir::OpOperand &operand,
                        llvm::ArrayRef<mlir::StringAttr> order) = 0;
+  /// The order of a value that nobody prefers in another one: that in which the
+  /// function declares its dims.
+  virtual Order getDefaultOrder(mlir::Value value) const = 0;
+  /// Gives a result an order that later users may still change.
+  virtual void suggestOrder(mlir::OpResult result,
+                            llvm::ArrayRef<mlir::StringAttr> order) = 0;
   /// Pins a result.
   virtual void setOrder(mlir::OpResult result,
                         llvm::ArrayRef<mlir::StringAttr> order) = 0;

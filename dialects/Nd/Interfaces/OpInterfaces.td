@@ -206,6 +206,37 @@ def FallbackOpInterface : OpInterface<"FallbackOpInterface"> {
   ];
 }
 
+def PositionOpInterface : OpInterface<"PositionOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    An op that a step of generation computes in a way of its own (PositionBuilder.h).
+    Of any other op, the step computes a result at the position by the op itself,
+    from the operands at the position, as its partition rule says.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Whether the entries of the result along `dims`, one dim or more, are each
+      computed from the entries of the operands at the same place.
+    }], "bool", "isEntrywise",
+      (ins "::mlir::OpResult":$result, "::llvm::ArrayRef<::mlir::StringAttr>":$dims)>,
+    InterfaceMethod<[{
+      The dims of an operand along which its entries at the position are needed for
+      those of the result along `dims`.
+    }], "::llvm::SmallVector<::mlir::StringAttr>", "getDimsAtPosition",
+      (ins "::mlir::OpResult":$result, "unsigned":$operand, "::llvm::ArrayRef<::mlir::StringAttr>":$dims)>,
+    InterfaceMethod<[{
+      How many operands, the first ones, are needed at the position in any case. They
+      are computed before buildAtPosition is called, so that calls do not nest.
+    }], "unsigned", "countNeededOperands", (ins)>,
+    InterfaceMethod<[{
+      Builds the result at the position along `dims`. Fails with an error at the op if
+      it cannot be computed one position after the other.
+    }], "::llvm::FailureOr<::mlir::Value>", "buildAtPosition",
+      (ins "::meshc::nd::PositionBuilder &":$builder, "::mlir::OpResult":$result,
+           "::llvm::ArrayRef<::mlir::StringAttr>":$dims)>,
+  ];
+}
+
 def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

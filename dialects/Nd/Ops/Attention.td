@@ -60,7 +60,7 @@ class Nd_AttentionBase<string mnemonic, list<Trait> traits = []>
   let hasCanonicalizer = 1;
 }
 
-def Nd_AttentionOp : Nd_AttentionBase<"attention", [Nd_ShortProduct]> {
+def Nd_AttentionOp : Nd_AttentionBase<"attention", [Nd_PositionOp, Nd_ShortProduct]> {
   let summary = "softmax(query · keys / sqrt(key) + bias) · values";
   let description = [{
     A score counts as -inf where `mask` is false, and where the comparison `predicate`

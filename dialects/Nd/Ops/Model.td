@@ -18,7 +18,7 @@ def Nd_ParameterOp : Op<Nd_Dialect, "parameter", [SingleBlockImplicitTerminator<
           …
           nd.yield %x : !nd.tensor<…>
         }
-    Allowed only in the function of the model. Autodiff turns it into an argument.
+    Allowed only in the function of the model. The steps phase turns it into an argument.
     `stacked` names dims of loops: each of their entries is a parameter of its own,
     which matters to optimizers that look at whole parameters.
   }];
@@ -123,7 +123,7 @@ def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {
 def Nd_RunSettingOp : Op<Nd_Dialect, "run_setting", []> {
   let summary = "a number of the training that a run may change: `nd.run_setting \"lr\" = 0.001`";
   let description = [{
-    In the module's body, after the autodiff phase: a setting of the optimizer, the
+    In the module's body, after the steps phase: a setting of the optimizer, the
     bound of the gradients' norm ("clip") or the decay of averages ("average").
     "*.bias.lr" is the setting of the parameters that a pattern matches. `value` is
     that of the model's text: a run may have another one that is finite, not

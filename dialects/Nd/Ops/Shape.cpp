@@ -207,6 +207,42 @@ RenameOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
   return renamed;
 }
 
+bool RenameOp::isEntrywise(OpResult, ArrayRef<StringAttr>) { return true; }
+
+SmallVector<StringAttr> RenameOp::getDimsAtPosition(OpResult, unsigned,
+                                                    ArrayRef<StringAttr> dims) {
+  SmallVector<StringAttr> same;
+  for (auto [old, name] : llvm::zip(getFrom(), getTo()))
+    if (llvm::is_contained(dims, cast<StringAttr>(name)))
+      same.push_back(cast<StringAttr>(old));
+  for (StringAttr dim : dims)
+    if (!llvm::is_contained(getTo(), dim))
+      same.push_back(dim);
+  return same;
+}
+
+unsigned RenameOp::countNeededOperands() { return 1; }
+
+/// Renames the dims that are left; the operand itself without any.
+FailureOr<Value> RenameOp::buildAtPosition(PositionBuilder &builder,
+                                           OpResult result,
+                                           ArrayRef<StringAttr> dims) {
+  SmallVector<Attribute> from, to;
+  for (auto [old, name] : llvm::zip(getFrom(), getTo()))
+    if (!llvm::is_contained(dims, cast<StringAttr>(name))) {
+      from.push_back(old);
+      to.push_back(name);
+    }
+  FailureOr<Value> input =
+      builder.getOperand(*this, getInput(), getDimsAtPosition(result, 0, dims));
+  if (failed(input) || from.empty())
+    return input;
+  OpBuilder inPlace = builder.getBuilder(result);
+  return Value(RenameOp::create(inPlace, getLoc(), *input,
+                                inPlace.getArrayAttr(from),
+                                inPlace.getArrayAttr(to)));
+}
+
 OpFoldResult RenameOp::fold(FoldAdaptor adaptor) {
   if (getFrom() == getTo() && getInput().getType() == getType())
     return getInput();

@@ -17,7 +17,7 @@ def Nd_BroadcastOp : Nd_Op<"broadcast", [Nd_ElementOp, Nd_AffineOp, Nd_KeepsShor
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Nd_RenameOp : Nd_InferredOp<"rename", [Nd_ElementOp, Nd_AffineOp, Nd_KeepsShort]> {
+def Nd_RenameOp : Nd_InferredOp<"rename", [Nd_ElementOp, Nd_AffineOp, Nd_PositionOp, Nd_KeepsShort]> {
   let summary = "renames dim from[i] to to[i]; all at once, so that two dims may be swapped";
   let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$from, Nd_DimNames:$to);
   let results = (outs Nd_TensorType:$result);

@@ -8,6 +8,7 @@
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Philox.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/ValueBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -175,6 +176,26 @@ std::optional<AffineIndex> IotaOp::getAffineIndex(ArrayRef<AffineIndex>) {
 }
 
 OperandDim IotaOp::getOperandDim(unsigned, StringRef) { return {}; }
+
+bool IotaOp::isEntrywise(OpResult, ArrayRef<StringAttr>) { return true; }
+
+SmallVector<StringAttr> IotaOp::getDimsAtPosition(OpResult, unsigned,
+                                                  ArrayRef<StringAttr>) {
+  return {};
+}
+
+unsigned IotaOp::countNeededOperands() { return 0; }
+
+/// The position, or the op itself if the dim is another one.
+FailureOr<Value> IotaOp::buildAtPosition(PositionBuilder &builder,
+                                         OpResult result,
+                                         ArrayRef<StringAttr> dims) {
+  OpBuilder inPlace = builder.getBuilder(result);
+  if (dims.empty())
+    return inPlace.clone(**this)->getResult(0);
+  return ValueBuilder(inPlace, getLoc())
+      .castTo(builder.getPosition(result), getType().getElementType());
+}
 
 //===----------------------------------------------------------------------===//
 // RandomOp

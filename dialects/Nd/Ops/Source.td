@@ -19,7 +19,7 @@ def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, Nd_AffineOp, ConstantLike]>
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp, Nd_AffineOp, Nd_ReadsPosition]> {
+def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp, Nd_AffineOp, Nd_PositionOp, Nd_ReadsPosition]> {
   let summary = "i32 or float: the global index along the only dim";
   let arguments = (ins);
   let results = (outs Nd_TensorType:$result);
