@@ -16,6 +16,7 @@ def Spmd_Dialect : Dialect {
   let cppNamespace = "::meshc::spmd";
   let dependentDialects = ["::meshc::nd::NdDialect"];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let summary = "the program of one rank: blocks of tensors, and collectives";
   let extraClassDeclaration = [{
     /// One per family, each in Ops/<Family>.cpp.
@@ -34,13 +35,25 @@ def Spmd_Dialect : Dialect {
     mesh. A dim that is cut in another order takes several collectives, or a permute,
     which numbers ranks over any order of axes.
 
-    Discardable attributes: `nd.name` on a reshard or collective is the name of the
+    Discardable attributes, which the dialect verifies. `nd.name` on a reshard or
+    collective is the name of the
     source value that caused it (absent if the value has no name); its location is
-    that of the value. A combined collective has `spmd.causes` instead: one
-    location per operand, `loc("name"("gpt.mesh":14:13))`. `getCause` reads
-    both forms. A window whose op has no name has `spmd.causes`, too, and so have the
-    permutes that it becomes. `spmd.use` is a number on an all_gather that sends again
-    what an earlier one sends, so that nobody takes both for one.
+    that of the value. `getCause` reads it, and `spmd.causes`.
+
+    | attribute | on | value |
+    |---|---|---|
+    | `spmd.causes` | a collective or window | instead of `nd.name`: one location per operand of a combined collective, `loc("name"("gpt.mesh":14:13))`; of a window whose op has no name, and of the permutes that it becomes |
+    | `spmd.use` | an all_gather | a number from 2 on: the gather sends again what an earlier one sends, and nobody takes both for one |
+    | `spmd.plan` | a function | `#spmd.plan`, between the choice of plans and the building of the program |
+    | `spmd.exact_stacks` | a loop | the numbers of stacked results whose entries are kept as the layout has them, and not cut further; in trials, before the phase partition |
+    | `spmd.shared_axes` | a loop | names of axes that cut what the loop carries, so that their ranks share its work |
+    | `spmd.gather_once` | the module | none: parameters are gathered once for all micro-batches |
+    | `spmd.refused_share` | the module | f64: what meshc-choose-plan says of moves of axes |
+    | `spmd.memory_bound` | the module | i64, bytes: the memory of each step of a reshard |
+    | `spmd.byte_costs` | the module | by axis, f64 above 0: what a byte costs, beside one over the fastest axis |
+    | `spmd.latency_bytes` | the module | by axis, f64 from 0 on: bytes that are sent in the latency of a message |
+    | `spmd.flops_per_byte` | the module | by element type, f64 from 0 on: operations of products in the time of a byte |
+    | `spmd.overlap` | the module | f64 from 0 to 1: the share of a collective's time in which ranks compute |
   }];
 }
 

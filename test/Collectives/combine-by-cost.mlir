@@ -100,7 +100,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2>, spmd.latency_bytes = {a = 8.0}, sp
 // CHECK: spmd.all_reduce sum ["a"] %arg0, %arg1, %arg2, %arg3, %arg4, %arg5, %arg6, %arg7 {
 !p = !nd.tensor<f32, [i = 8], sum {a}>
 !w = !nd.tensor<f32, [i = 8]>
-module attributes {nd.mesh = #nd.mesh<a = 2>, spmd.latency_bytes = {a = -8.0}, spmd.flops_per_byte = "none", spmd.overlap = 0.5} {
+module attributes {nd.mesh = #nd.mesh<a = 2>, spmd.overlap = 0.5} {
   func.func @step(%x0: !p, %x1: !p, %x2: !p, %x3: !p, %x4: !p, %x5: !p, %x6: !p, %x7: !p)
       -> (!w, !w, !w, !w, !w, !w, !w, !w) {
     %u0 = spmd.all_reduce sum ["a"] %x0 : (!p) -> !w

@@ -425,16 +425,12 @@ model m(x[batch, model]) {
   param w[model] ~ normal(1)
   loss = mean(x * w)
   metric a = )" + std::string(metric) +
-                        "
+                        "\n}\ntrain m minimize loss with sgd(lr = 0.1)\n  "
+                        "accumulate " +
+                        std::to_string(count) + "\n");
+    ASSERT_TRUE(module);
+    EXPECT_EQ(nd::dependsOnBatches(*module), depends) << metric << count;
   }
-  train m minimize loss with sgd(lr = 0.1) "
-                                           "accumulate " +
-      std::to_string(count) +
-      "
-      ");
-      ASSERT_TRUE(module);
-  EXPECT_EQ(nd::dependsOnBatches(*module), depends) << metric << count;
-}
 }
 
 TEST_F(Evaluation, SaysWhatIsNoFunctionOfStatistics) {

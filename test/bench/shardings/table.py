@@ -1,7 +1,7 @@
 """What training steps send, compute and keep under the layouts of the literature, beside the least (minima.py, rows.py).
 Called by test/bench/shardings/run.
 """
-import argparse, concurrent.futures, json, os, pathlib, random, subprocess, sys, tempfile
+import argparse, concurrent.futures, json, os, pathlib, random, shutil, subprocess, sys, tempfile
 
 import rows
 
@@ -14,17 +14,37 @@ COUNTER = {"name": "counter", "source": "a second for each FLOP of a product, 10
            "links": {name: {"latency": 0, "bandwidth": 0.01} for name in ("node", "network")}}
 
 
-def compile(meshc, row, folder):
+def find_other_program(meshc, dumps):
+    """What is wrong if the dump after the phase partition does not follow from the one before it and from the plans: nothing, or a text."""
+    build = [meshc.parent / "mesh-opt", dumps / "02-layout.mlir", f"-meshc-read-plan=file={dumps / '03-partition.plan'}",
+             "-meshc-partition-program", "-cse", "-meshc-verify-partition"]
+    texts = []
+    for words in (build, [meshc.parent / "mesh-opt", dumps / "03-partition.mlir"]):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            return done.stderr
+        texts.append(done.stdout.replace('nd.phase = "layout"', 'nd.phase = "partition"'))
+    return "" if texts[0] == texts[1] else "the plans make another program than the phase partition made"
+
+
+def compile(meshc, row, folder, checks_plan=False):
     """The report of a row's program."""
     stem = folder / row.name.replace(" ", "_")
+    dumps = folder / (stem.name + ".dumps")
     words = [meshc, HERE / "models" / f"{row.model.name}.mesh", "--layout", row.layout,
              "--mesh", ",".join(f"{axis}={size}" for axis, size in row.mesh.items()),
              "--set", ",".join(f"{dim}={size}" for dim, size in (row.model.sizes | {"batch": row.batch}).items()),
              "--machine", folder / "counter.json", "--emit=llvm", "-o", f"{stem}.ll",
              "--report=json", "--report-file", f"{stem}.json"]
+    if checks_plan:
+        words += ["--dump-dir", dumps]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise SystemExit(f"error: {row.name}: meshc exited with {done.returncode}:\n{done.stderr}")
+    if checks_plan:
+        if fault := find_other_program(meshc, dumps):
+            raise SystemExit(f"error: {row.name}: {fault}")
+        shutil.rmtree(dumps)
     return json.loads(pathlib.Path(f"{stem}.json").read_text())
 
 
@@ -106,11 +126,11 @@ def draw_sample(chosen):
 
 def main():
     parser = argparse.ArgumentParser(description="What training steps send, compute and keep, beside the least.")
-    parser.add_argument("--meshc", default=ROOT / "build/bin/meshc", help="the compiler")
+    parser.add_argument("--meshc", type=pathlib.Path, default=ROOT / "build/bin/meshc", help="the compiler")
     parser.add_argument("--only", default="", help="rows with this text in 'MODEL LAYOUT'")
     parser.add_argument("--small", action="store_true", help="smaller sizes")
     parser.add_argument("--sample", action="store_true", help="a third of the rows, drawn by MESHC_RANDOM_SEED")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a row exceeds its bounds (rows.py)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a row exceeds its bounds (rows.py), or if its plans make another program")
     parser.add_argument("--list", action="store_true", help="each collective, too")
     parser.add_argument("--page", type=pathlib.Path, help="page whose table is replaced")
     parser.add_argument("--jobs", type=int, default=2, help="compilers at a time")
@@ -127,7 +147,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         folder = pathlib.Path(folder)
         (folder / "counter.json").write_text(json.dumps(COUNTER))
-        for row, report in zip(chosen, pool.map(lambda row: compile(args.meshc, row, folder), chosen)):
+        for row, report in zip(chosen, pool.map(lambda row: compile(args.meshc, row, folder, args.check), chosen)):
             found = Found(report)
             lines.append("| " + " | ".join(cells(row, found)) + " |")
             print(lines[-1], flush=True)
