@@ -230,8 +230,7 @@ bool PositionDecoder::isEntrywise(OpResult result, Names dims) const {
   nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
   bool isParallel = llvm::all_of(dims, [&](StringAttr dim) {
     return llvm::any_of(rule.factors, [&](const nd::Factor &factor) {
-      return factor.kind == nd::FactorKind::Parallel &&
-             factor.resultDims[index] == dim;
+      return factor.isLocal() && factor.resultDims[index] == dim;
     });
   });
   if (!isParallel || isa<nd::AttentionOp>(op))

@@ -8,11 +8,8 @@
 #include "lib/Partition/BlockPartitioner.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/SpmdOps.h"
-#include "lib/Partition/CauseName.h"
-#include "lib/Partition/GroupBuilder.h"
+#include "lib/Partition/ExchangeBuilder.h"
 #include "lib/Partition/LoopPartitioner.h"
-#include "lib/Partition/OverlapBuilder.h"
 #include "lib/Partition/SearchBlock.h"
 #include "lib/Partition/SinkToUses.h"
 #include "lib/Partition/WideSums.h"
@@ -69,40 +66,6 @@ void BlockPartitioner::addResult(OpResult result, Value computed) {
     getForm(result, getDesired(result).settle(type));
 }
 
-/// The op where a factor is cut along which ranks need entries of others'
-/// blocks.
-Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
-                                         ValueRange blocks) {
-  llvm::SmallVector<int64_t> segments;
-  for (const nd::Segment &segment : halo.segments)
-    segments.append({segment.operand, segment.at, segment.from, segment.size});
-  auto window = spmd::WindowOp::create(
-      builder, op.getLoc(), op.getResult(0).getType(), halo.resultDims[0],
-      builder.getDenseI64ArrayAttr(segments), /*repeat=*/nullptr,
-      builder.getF64FloatAttr(halo.fill), blocks);
-  window->setDiscardableAttrs(op.getDiscardableAttrDictionary());
-  setCause(window, op.getResult(0));
-  return window;
-}
-
-/// The op on blocks; its results do not have their types yet.
-Operation *BlockPartitioner::buildLocal(Operation &op,
-                                        const PartitionRule &rule,
-                                        const FactorChoice &choice,
-                                        ValueRange blocks) {
-  for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor)) {
-    if (factor.kind == nd::FactorKind::Halo && !axes.empty())
-      return buildWindow(op, factor, blocks);
-    if (factor.kind == nd::FactorKind::Overlap && !axes.empty())
-      return OverlapBuilder(op, factor, choice, builder, mesh).build(blocks);
-    if (isExchanged(op, factor, axes, mesh))
-      return buildGroups(op, factor, choice, blocks[0], builder, mesh);
-  }
-  Operation *local = builder.clone(op);
-  local->setOperands(blocks);
-  return local;
-}
-
 void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
          << llvm::interleaved(choice.operandTypes) << ", results "
@@ -122,11 +85,8 @@ void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   blocks = widenBlocks(op, computed.resultTypes, blocks, builder);
   computed.operandTypes = llvm::map_to_vector(
       blocks, [](Value block) { return nd::getTensorType(block); });
-  Operation *local = buildLocal(op, rule, computed, blocks);
-  nd::removeShardings(local);
-  for (auto [result, type] :
-       llvm::zip(local->getResults(), computed.resultTypes))
-    result.setType(type);
+  // The search chooses only what can be built.
+  Operation *local = buildExchange(op, rule, computed, blocks, builder, mesh);
   // A cast of parts that are f32 already.
   if (isa<nd::CastOp>(local) &&
       local->getOperandTypes() == local->getResultTypes()) {

@@ -185,13 +185,7 @@ private:
                 const AvailableForms &available);
   mlir::LogicalResult collectDesired(mlir::Operation &op);
   void build(mlir::Operation &op, const FactorChoice &choice);
-  mlir::Operation *buildLocal(mlir::Operation &op,
-                              const nd::PartitionRule &rule,
-                              const FactorChoice &choice,
-                              mlir::ValueRange blocks);
   mlir::Value round(mlir::Value computed, nd::TensorType type);
-  mlir::Operation *buildWindow(mlir::Operation &op, const nd::Factor &halo,
-                               mlir::ValueRange blocks);
   mlir::LogicalResult partitionLoop(nd::ScanOp loop);
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);

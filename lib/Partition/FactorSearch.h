@@ -118,9 +118,6 @@ private:
   std::optional<double> getOperandBytes(
       const OperandForms &forms, nd::TensorType type,
       llvm::function_ref<double(nd::TensorType, nd::TensorType)> getCost) const;
-  std::optional<double> getExchanged(const nd::Factor &factor,
-                                     llvm::ArrayRef<mlir::StringAttr> axes,
-                                     const Found &found) const;
   bool addHaloCosts(Found &found) const;
   void setTypes(Found &found);
   FactorChoice getChoice(const Found &found);
