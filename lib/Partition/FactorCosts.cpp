@@ -300,6 +300,11 @@ bool FactorSearch::addHaloCosts(Found &found) const {
                          getComputedTypes(*op, found.resultTypes, adds), mesh);
   if (!plan)
     return false;
+  for (bool isOperand : {true, false})
+    for (const spmd::BlockExchange &exchange :
+         isOperand ? plan->operands : plan->results)
+      plan->traffic[exchange.factor].bytes -=
+          exchange.bytes * (1 - movedWindows.getShare(exchange, isOperand));
   for (auto [axes, traffic] : llvm::zip(axesOfFactor, plan->traffic))
     if (traffic.bytes > 0)
       found.haloBytes += traffic.bytes * planner.getByteCost(axes);

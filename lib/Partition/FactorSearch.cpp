@@ -28,7 +28,8 @@ FactorSearch::FactorSearch(Operation *op, ArrayRef<OperandForms> operands,
     : op(op), moves(moves), count(count),
       rule(nd::joinAlternatives(
           cast<nd::NamedOpInterface>(op).getPartitionRule())),
-      points(countPoints(op)), isProduct(hasMostPoints(op)),
+      movedWindows(op, rule, mesh), points(countPoints(op)),
+      isProduct(hasMostPoints(op)),
       pointCost((isProduct ? 1 : planner.getPointCost()) *
                 planner.getDearestByte()),
       operands(operands), wanted(wanted), planner(planner), mesh(mesh),

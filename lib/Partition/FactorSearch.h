@@ -21,6 +21,7 @@
 
 #include "lib/Partition/CutTree.h"
 #include "lib/Partition/FactorCandidates.h"
+#include "lib/Partition/MovedWindows.h"
 #include <map>
 
 namespace meshc::partition {
@@ -127,6 +128,7 @@ private:
   AxisMoves moves;
   size_t count;
   nd::PartitionRule rule;
+  MovedWindows movedWindows;
   double points; ///< of the op on one device
   bool isProduct;
   double pointCost; ///< of a point

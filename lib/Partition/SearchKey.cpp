@@ -8,6 +8,7 @@
 #include "lib/Partition/SearchKey.h"
 #include "dialects/Nd/RoundedParts.h"
 #include "lib/Partition/LastUses.h"
+#include "lib/Partition/MovedWindows.h"
 
 using namespace mlir;
 
@@ -80,6 +81,11 @@ void SearchKey::add(Operation *op) {
   add(size_t(rule.isZero));
   add(size_t(nd::hasRoundedParts(op)));
   add(countPoints(op));
+  // What windows send depends on the ops that they pass.
+  auto passed = MovedWindows(op, rule, nd::MeshAttr::of(op)).getOps();
+  add(passed.size());
+  for (Operation *other : passed)
+    add(other);
 }
 
 void SearchKey::add(Operation *op, const LinkedCuts &cuts) {
