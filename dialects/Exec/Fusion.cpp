@@ -77,7 +77,7 @@ LogicalResult reportHolderGradient(Operation *holder) {
 nd::PartitionRule getHolderRule(Operation *holder) {
   nd::PartitionRule rule = nd::getRuleByNames(holder);
   for (nd::Factor &factor : rule.factors)
-    factor.kind = nd::FactorKind::Whole;
+    factor.effect = nd::FactorEffect::Whole;
   return rule;
 }
 

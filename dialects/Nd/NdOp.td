@@ -41,6 +41,7 @@ def Nd_AffineOp : DeclareOpInterfaceMethods<AffineOpInterface>;
 def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
 def Nd_PrefixOp : DeclareOpInterfaceMethods<PrefixOpInterface>;
 def Nd_SortOp : DeclareOpInterfaceMethods<SortOpInterface>;
+def Nd_ExchangeOp : DeclareOpInterfaceMethods<ExchangeOpInterface>;
 def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;
 def Nd_PositionOp : DeclareOpInterfaceMethods<PositionOpInterface>;
 def Nd_OptimizerOp : DeclareOpInterfaceMethods<OptimizerOpInterface>;

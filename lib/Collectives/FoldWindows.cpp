@@ -154,10 +154,9 @@ static bool isSum(Operation *op) {
     return false;
   nd::PartitionRule rule = named.getPartitionRule();
   return rule.jointlyLinear &&
-         llvm::all_of(rule.factors,
-                      [](const nd::Factor &factor) {
-                        return factor.kind == nd::FactorKind::Parallel;
-                      }) &&
+         llvm::all_of(
+             rule.factors,
+             [](const nd::Factor &factor) { return factor.isLocal(); }) &&
          llvm::all_of(op->getOperandTypes(), [&](Type type) {
            return type == op->getResult(0).getType();
          });

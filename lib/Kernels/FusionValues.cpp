@@ -204,9 +204,9 @@ LoopDims FusionValues::getLoops(Operation *op) const {
     exec::DimSet parallel, reduce;
     for (const nd::Factor &factor :
          cast<nd::NamedOpInterface>(op).getPartitionRule().factors) {
-      if (factor.kind == nd::FactorKind::Parallel && factor.resultDims[0])
+      if (factor.isLocal() && factor.resultDims[0])
         parallel.push_back(factor.resultDims[0]);
-      if (factor.kind != nd::FactorKind::Reduce)
+      if (factor.effect != nd::FactorEffect::Reduce)
         continue;
       for (StringAttr dim : factor.operandDims)
         if (dim && !llvm::is_contained(reduce, dim))

@@ -37,10 +37,9 @@ bool isRecomputable(Operation *op) {
   auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
   return named && llvm::all_of(op->getOperands(), isNumber) &&
          op->getNumResults() == 1 &&
-         llvm::all_of(named.getPartitionRule().factors,
-                      [](const nd::Factor &factor) {
-                        return factor.kind == nd::FactorKind::Parallel;
-                      });
+         llvm::all_of(
+             named.getPartitionRule().factors,
+             [](const nd::Factor &factor) { return factor.isLocal(); });
 }
 
 bool isCopy(Operation *op) {
@@ -50,10 +49,9 @@ bool isCopy(Operation *op) {
     return false;
   nd::OpCost cost = named.getCost();
   return cost.flops == 0 && cost.transcendentals == 0 &&
-         llvm::all_of(named.getPartitionRule().factors,
-                      [](const nd::Factor &factor) {
-                        return factor.kind == nd::FactorKind::Parallel;
-                      });
+         llvm::all_of(
+             named.getPartitionRule().factors,
+             [](const nd::Factor &factor) { return factor.isLocal(); });
 }
 
 llvm::SmallVector<CopySource, 1> findCopySources(Value value) {

@@ -15,7 +15,7 @@ namespace meshc::partition {
 
 using nd::DimAttr;
 using nd::Factor;
-using nd::FactorKind;
+using nd::FactorEffect;
 using nd::TensorType;
 using spmd::AxisList;
 
@@ -139,7 +139,7 @@ void writeDesired(OpResult result, TensorType type, ArrayRef<StringAttr> open) {
 static ArrayRef<StringAttr> getWish(Operation *op, const Factor &factor,
                                     const DesiredShardings &desired,
                                     nd::MeshAttr mesh) {
-  if (factor.kind == FactorKind::Whole)
+  if (factor.effect == FactorEffect::Whole)
     return {};
   for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims)) {
     auto known = desired.find(result);

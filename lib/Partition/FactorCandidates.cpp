@@ -12,7 +12,7 @@ using namespace mlir;
 namespace meshc::partition {
 
 using nd::Factor;
-using nd::FactorKind;
+using nd::FactorEffect;
 using nd::TensorType;
 using spmd::AxisList;
 
@@ -74,7 +74,7 @@ void Finder::forEachWholeCut(Visit visit) const {
       visit(axes);
   };
   for (const Factor &factor : rule.factors) {
-    if (factor.kind != FactorKind::Whole)
+    if (factor.effect != FactorEffect::Whole)
       continue;
     for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
       visitDim(result.desired.preferred, dim);
@@ -110,7 +110,7 @@ void Finder::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
 
 void Finder::collectCandidates(unsigned index) {
   const Factor &factor = rule.factors[index];
-  if (factor.kind == FactorKind::Whole)
+  if (factor.effect == FactorEffect::Whole)
     return;
   for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
     if (dim)
@@ -132,7 +132,7 @@ void Finder::collectCandidates(unsigned index) {
 /// after those that the factor has.
 void Finder::collectMoves(unsigned index, Movable movable) {
   const Factor &factor = rule.factors[index];
-  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+  if (factor.effect == FactorEffect::Whole || factor.needsNeighbours())
     return;
   auto own = candidates[index];
   auto add = [&](ArrayRef<StringAttr> axes) {

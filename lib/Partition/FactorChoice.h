@@ -73,8 +73,7 @@ struct FactorChoice {
   /// Moved for operands, by the op, and to get the desired results, per
   /// execution: bytes at the costs of their axes (spmd::ReshardPlanner).
   double bytes = 0;
-  /// Of these, what the op itself sends where a Halo, Overlap or grouped factor
-  /// is cut.
+  /// Of these, what the op itself sends along factors that are exchanged.
   double haloBytes = 0;
   /// What the points of the iteration space cost per rank, without padding: the
   /// layout has decided on uneven blocks, and moving data cannot be meant to

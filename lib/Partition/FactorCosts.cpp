@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/OverlapPlan.h"
+#include "dialects/Spmd/ExchangePlan.h"
 #include "lib/Partition/FactorSearch.h"
-#include "lib/Partition/GroupBuilder.h"
 #include "lib/Partition/WideSums.h"
 
 using namespace mlir;
@@ -15,7 +14,7 @@ using namespace mlir;
 namespace meshc::partition {
 
 using nd::Factor;
-using nd::FactorKind;
+using nd::FactorEffect;
 using nd::TensorType;
 using spmd::AxisList;
 
@@ -115,7 +114,7 @@ bool FactorSearch::mayTakeAlternatives() {
 /// counts.
 bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
   const Factor &factor = rule.factors[halo];
-  if (factor.kind != FactorKind::Halo || factor.isAlternative)
+  if (factor.segments.empty() || factor.isAlternative)
     return false;
   auto [known, isNew] =
       fewHalos.try_emplace({alternative, chosen[alternative]}, false);
@@ -131,12 +130,8 @@ bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
   TensorType result =
       getTypeAlong(nd::getTensorType(op->getResult(0)), rule, axes,
                    [&](const Factor &of) { return of.resultDims[0]; });
-  auto plan = spmd::planWindow(types, result, factor.resultDims[0].getValue(),
-                               {factor.segments}, mesh);
-  known->second =
-      plan && llvm::count_if(plan->pieces, [](const spmd::WindowPiece &piece) {
-                return !piece.isOwn();
-              }) <= fewPermutes;
+  auto plan = spmd::planExchange(rule, axes, types, {result}, mesh);
+  known->second = plan && plan->traffic[halo].permutes <= fewPermutes;
   return known->second;
 }
 
@@ -146,7 +141,7 @@ bool FactorSearch::reduceAlike() const {
   if (!kept->axes.empty())
     kind = nd::ReductionKind::Sum;
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    if (factor.kind != FactorKind::Reduce ||
+    if (factor.effect != FactorEffect::Reduce ||
         numbered[index][chosen[index]].axes == 0)
       continue;
     if (kind && *kind != factor.reduction)
@@ -216,7 +211,7 @@ FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
   bool adds = rule.jointlyLinear && !kept->axes.empty();
   llvm::SmallVector<AxisList> axesOfFactor = getAxesOfFactors();
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
-    if (factor.kind != FactorKind::Reduce || axes.empty())
+    if (factor.effect != FactorEffect::Reduce || axes.empty())
       continue;
     kind = factor.reduction;
     adds |= !factor.isSelection;
@@ -290,40 +285,29 @@ bool FactorSearch::addOperandCosts(Found &found) {
   return true;
 }
 
-/// The bytes that ranks exchange along a factor that these axes cut; nothing if
-/// they cannot.
-std::optional<double> FactorSearch::getExchanged(const Factor &factor,
-                                                 ArrayRef<StringAttr> axes,
-                                                 const Found &found) const {
-  auto getBytes = [](const auto &plan) {
-    return plan ? std::optional<double>(plan->bytes) : std::nullopt;
-  };
-  if (factor.kind == FactorKind::Halo)
-    return getBytes(spmd::planWindow(found.operandTypes, found.resultTypes[0],
-                                     factor.resultDims[0].getValue(),
-                                     {factor.segments}, mesh));
-  if (factor.kind == FactorKind::Overlap)
-    return getBytes(spmd::planOverlap(
-        factor, found.operandTypes,
-        getComputedTypes(*op, found.resultTypes, addsOverlaps(factor, axes)),
-        mesh));
-  if (isExchanged(*op, factor, axes, mesh))
-    return getBytes(spmd::planGroups(factor, found.operandTypes[0],
-                                     found.resultTypes[0], mesh));
-  return 0;
-}
-
 /// Adds what the op exchanges along its factors. False if it cannot.
 bool FactorSearch::addHaloCosts(Found &found) const {
-  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    AxisList axes = getAxes(index);
-    if (axes.empty())
-      continue;
-    std::optional<double> bytes = getExchanged(factor, axes, found);
-    if (!bytes)
-      return false;
-    found.haloBytes += *bytes * planner.getByteCost(axes);
+  llvm::SmallVector<AxisList> axesOfFactor = getAxesOfFactors();
+  bool exchanges = false, adds = false;
+  for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
+    exchanges |= spmd::isExchanged(factor, axes, mesh);
+    adds |= addsOverlaps(factor, axes);
   }
+  if (!exchanges)
+    return true;
+  auto plan =
+      spmd::planExchange(rule, axesOfFactor, found.operandTypes,
+                         getComputedTypes(*op, found.resultTypes, adds), mesh);
+  if (!plan)
+    return false;
+  for (bool isOperand : {true, false})
+    for (const spmd::BlockExchange &exchange :
+         isOperand ? plan->operands : plan->results)
+      plan->traffic[exchange.factor].bytes -=
+          exchange.bytes * (1 - movedWindows.getShare(exchange, isOperand));
+  for (auto [axes, traffic] : llvm::zip(axesOfFactor, plan->traffic))
+    if (traffic.bytes > 0)
+      found.haloBytes += traffic.bytes * planner.getByteCost(axes);
   found.bytes += found.haloBytes;
   return true;
 }

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace meshc::partition {
 
 using nd::Factor;
-using nd::FactorKind;
+using nd::FactorEffect;
 using nd::TensorType;
 using spmd::AxisList;
 
@@ -28,7 +28,8 @@ FactorSearch::FactorSearch(Operation *op, ArrayRef<OperandForms> operands,
     : op(op), moves(moves), count(count),
       rule(nd::joinAlternatives(
           cast<nd::NamedOpInterface>(op).getPartitionRule())),
-      points(countPoints(op)), isProduct(hasMostPoints(op)),
+      movedWindows(op, rule, mesh), points(countPoints(op)),
+      isProduct(hasMostPoints(op)),
       pointCost((isProduct ? 1 : planner.getPointCost()) *
                 planner.getDearestByte()),
       operands(operands), wanted(wanted), planner(planner), mesh(mesh),
@@ -184,11 +185,10 @@ void FactorSearch::collectValues() {
       if (factor.operandDims[i])
         along.push_back(i);
     for (unsigned i = 0; i < op->getNumResults(); ++i)
-      if (factor.resultDims[i] || factor.kind == FactorKind::Reduce)
+      if (factor.resultDims[i] || factor.effect == FactorEffect::Reduce)
         along.push_back(operands.size() + i);
     hasAlternatives |= factor.isAlternative;
-    hasWindows |= factor.kind == FactorKind::Overlap ||
-                  factor.kind == FactorKind::Halo || factor.isGrouped;
+    hasWindows |= factor.needsNeighbours() || factor.isGrouped();
   }
   for (unsigned i = 0; i < operands.size(); ++i) {
     auto &earlier = same.emplace_back();

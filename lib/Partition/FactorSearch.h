@@ -21,6 +21,7 @@
 
 #include "lib/Partition/CutTree.h"
 #include "lib/Partition/FactorCandidates.h"
+#include "lib/Partition/MovedWindows.h"
 #include <map>
 
 namespace meshc::partition {
@@ -118,9 +119,6 @@ private:
   std::optional<double> getOperandBytes(
       const OperandForms &forms, nd::TensorType type,
       llvm::function_ref<double(nd::TensorType, nd::TensorType)> getCost) const;
-  std::optional<double> getExchanged(const nd::Factor &factor,
-                                     llvm::ArrayRef<mlir::StringAttr> axes,
-                                     const Found &found) const;
   bool addHaloCosts(Found &found) const;
   void setTypes(Found &found);
   FactorChoice getChoice(const Found &found);
@@ -130,6 +128,7 @@ private:
   AxisMoves moves;
   size_t count;
   nd::PartitionRule rule;
+  MovedWindows movedWindows;
   double points; ///< of the op on one device
   bool isProduct;
   double pointCost; ///< of a point

@@ -49,7 +49,7 @@ void LinkedCuts::link(Operation &op) {
     return;
   nd::PartitionRule rule = nd::joinAlternatives(named.getPartitionRule());
   for (const nd::Factor &factor : rule.factors) {
-    if (factor.kind == nd::FactorKind::Whole)
+    if (factor.effect == nd::FactorEffect::Whole)
       continue;
     std::optional<unsigned> first;
     for (auto [value, dim] : getDimsAlong(&op, factor)) {

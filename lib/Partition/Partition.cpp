@@ -19,7 +19,9 @@ void addPartitionPasses(mlir::OpPassManager &passes) {
 
 void addBuildPasses(mlir::OpPassManager &passes) {
   passes.addPass(createPartitionProgram());
-  // Values that were computed in a sharding that nothing uses.
+  passes.addPass(createMoveWindows());
+  // Values that were computed in a sharding that nothing uses, and windows that
+  // several ops have moved to one value.
   passes.addPass(mlir::createCSEPass());
   passes.addPass(createVerifyPartition());
 }

@@ -141,6 +141,52 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
+def MoveWindows : Pass<"meshc-move-windows", "::mlir::ModuleOp"> {
+  let summary = "exchanges entries of values before they are repeated, and of sums after they are added";
+  let description = [{
+    A window that widens blocks of a value along a dim (`spmd.window` with `repeat`) moves
+    before the op that makes this value, if that op keeps entries along the dim where they
+    are, computes little, and takes a value with fewer elements: a gather along another
+    dim, say. Sums of windows that narrow the blocks of an op's operand move behind that op
+    in the same way, if it is linear in the operand and makes fewer elements: a scatter
+    along another dim. So an image that is cut in two dims exchanges rows, then columns of
+    its widened rows, and each entry is sent once. Ops between the old place and the new
+    one run on wider blocks.
+
+    ```mlir
+    !x = !nd.tensor<f32, [row = 64 on {rows}, col = 64 on {cols} ]>
+    !w = !nd.tensor<f32, [row = 64 on {rows}, col = 72 on {cols} ]>
+    !i = !nd.tensor<i32, [line = 64 on {rows}, tall = 3]>
+    !y = !nd.tensor<f32, [col = 64 on {cols}, line = 64 on {rows}, tall = 3]>
+    !z = !nd.tensor<f32, [col = 72 on {cols}, line = 64 on {rows}, tall = 3]>
+    module attributes {nd.mesh = #nd.mesh<rows = 4, cols = 4>} {
+      func.func @f(%x: !x, %i: !i) -> !z {
+        %j = spmd.reindex "line" stride 1 low 0 size 64 block 16 %i : !i
+        %y = nd.gather %x, %j {along = "line", dim = "row"} : (!x, !i) -> !y
+        %z = spmd.window "col" [0, 0, -1, 18] repeat [18, 16] fill 0.0 %y : (!y) -> !z
+        return %z : !z
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [row = 64 on {rows}, col = 64 on {cols} ]>
+    !w = !nd.tensor<f32, [row = 64 on {rows}, col = 72 on {cols} ]>
+    !i = !nd.tensor<i32, [line = 64 on {rows}, tall = 3]>
+    !z = !nd.tensor<f32, [col = 72 on {cols}, line = 64 on {rows}, tall = 3]>
+    module attributes {nd.mesh = #nd.mesh<rows = 4, cols = 4>} {
+      func.func @f(%x: !x, %i: !i) -> !z {
+        %j = spmd.reindex "line" stride 1 low 0 size 64 block 16 %i : !i
+        %w = spmd.window "col" [0, 0, -1, 18] repeat [18, 16] fill 0.0 %x : (!x) -> !w
+        %z = nd.gather %w, %j {along = "line", dim = "row"} : (!w, !i) -> !z
+        return %z : !z
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
 def VerifyPartition : Pass<"meshc-verify-partition", "::mlir::ModuleOp"> {
   let summary = "checks that every op can be computed on each rank's blocks alone";
   let description = [{

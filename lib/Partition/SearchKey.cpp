@@ -8,6 +8,7 @@
 #include "lib/Partition/SearchKey.h"
 #include "dialects/Nd/RoundedParts.h"
 #include "lib/Partition/LastUses.h"
+#include "lib/Partition/MovedWindows.h"
 
 using namespace mlir;
 
@@ -34,12 +35,22 @@ void SearchKey::add(const WantedResult &wanted) {
   add(wanted.scattered);
 }
 
+void SearchKey::add(const nd::Access &access) {
+  add(size_t(access.kind));
+  add(size_t(access.stride));
+  add(size_t(access.low));
+  add(size_t(access.high));
+}
+
 void SearchKey::add(const nd::Factor &factor) {
-  add(size_t(factor.kind));
+  add(size_t(factor.effect));
   add(size_t(factor.reduction));
   add(size_t(factor.size));
   addAll(factor.operandDims);
   addAll(factor.resultDims);
+  addAll(factor.operandAccesses);
+  addAll(factor.resultAccesses);
+  add(factor.indices ? size_t(*factor.indices) + 1 : size_t(0));
   add(factor.segments.size());
   for (const nd::Segment &segment : factor.segments) {
     add(size_t(segment.operand));
@@ -48,11 +59,6 @@ void SearchKey::add(const nd::Factor &factor) {
     add(size_t(segment.size));
   }
   add(factor.fill);
-  add(size_t(factor.overlap.stride));
-  add(size_t(factor.overlap.low));
-  add(size_t(factor.overlap.high));
-  add(size_t(factor.overlap.isOfResult));
-  add(size_t(factor.isGrouped));
   add(size_t(factor.isAlternative));
   add(size_t(factor.isSelection));
 }
@@ -75,6 +81,11 @@ void SearchKey::add(Operation *op) {
   add(size_t(rule.isZero));
   add(size_t(nd::hasRoundedParts(op)));
   add(countPoints(op));
+  // What windows send depends on the ops that they pass.
+  auto passed = MovedWindows(op, rule, nd::MeshAttr::of(op)).getOps();
+  add(passed.size());
+  for (Operation *other : passed)
+    add(other);
 }
 
 void SearchKey::add(Operation *op, const LinkedCuts &cuts) {

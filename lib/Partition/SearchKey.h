@@ -59,6 +59,7 @@ private:
   void addPointer(const void *pointer) {
     words.push_back(reinterpret_cast<uintptr_t>(pointer));
   }
+  void add(const nd::Access &access);
   void add(const nd::Factor &factor);
 
   std::vector<uint64_t> words;

@@ -18,7 +18,7 @@ namespace meshc::partition {
 #include "lib/Partition/Passes.h.inc"
 
 using nd::Factor;
-using nd::FactorKind;
+using nd::FactorEffect;
 using nd::PartitionRule;
 using nd::TensorType;
 using spmd::AxisList;
@@ -48,17 +48,22 @@ static bool isReduced(nd::NamedOpInterface op, const Factor &factor) {
       });
 }
 
+static llvm::SmallVector<Factor> getWidenedFactors(Operation *op) {
+  auto exchanging = dyn_cast<nd::ExchangeOpInterface>(op);
+  return exchanging ? exchanging.getWidenedFactors()
+                    : llvm::SmallVector<Factor>();
+}
+
 /// The rule of an op on blocks: with the alternative along which the op is cut,
-/// instead of the factors of the same dims. An overlap is known by the op's
-/// attribute, a sum by its partial result. Cut windows are spmd.window.
+/// instead of the factors of the same dims. Widened blocks are known by the
+/// op's attributes, a sum by its partial result. Cut windows are spmd.window.
 static PartitionRule getLocalRule(nd::NamedOpInterface op) {
   PartitionRule rule = op.getPartitionRule();
   for (const Factor &factor : rule.alternatives)
-    if (factor.kind == FactorKind::Reduce && isReduced(op, factor))
+    if (factor.effect == FactorEffect::Reduce && isReduced(op, factor))
       replaceFactors(rule, factor);
-  if (auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation()))
-    if (overlapping.getAlongAttr())
-      replaceFactors(rule, overlapping.getOverlapFactor());
+  for (Factor &factor : getWidenedFactors(op))
+    replaceFactors(rule, std::move(factor));
   return rule;
 }
 
@@ -110,18 +115,20 @@ private:
     return success();
   }
 
-  /// Where blocks overlap, indices are those of a rank's own widened block.
+  /// On widened blocks, indices are those of a rank's own block.
   LogicalResult checkIndices() {
-    auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation());
-    StringAttr along = overlapping ? overlapping.getAlongAttr() : StringAttr();
-    if (!along)
-      return success();
-    auto reindex = op->getOperand(1).getDefiningOp<spmd::ReindexOp>();
-    if (reindex && reindex.getAlongAttr() == along)
-      return success();
-    return op->emitOpError("is not local: its indices may be those of other "
-                           "ranks' entries; reindex them along '")
-           << along.getValue() << "'";
+    for (const Factor &factor : getWidenedFactors(op)) {
+      if (!factor.indices)
+        continue;
+      StringAttr along = factor.operandDims[*factor.indices];
+      auto reindex =
+          op->getOperand(*factor.indices).getDefiningOp<spmd::ReindexOp>();
+      if (!reindex || reindex.getAlongAttr() != along)
+        return op->emitOpError("is not local: its indices may be those of "
+                               "other ranks' entries; reindex them along '")
+               << along.getValue() << "'";
+    }
+    return success();
   }
 
   /// A dim along which one factor runs says how the factor is cut; all such
@@ -146,7 +153,7 @@ private:
     for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
       if (axes.empty())
         continue;
-      if (factor.kind == FactorKind::Whole || factor.kind == FactorKind::Halo)
+      if (factor.effect == FactorEffect::Whole || factor.needsNeighbours())
         return op->emitOpError("is not local: it needs all of a dim that is "
                                "cut over '")
                << axes.front().getValue() << "'";
@@ -160,7 +167,7 @@ private:
                  << axis.getValue() << "' cuts two directions of it";
         used.push_back(axis);
       }
-      if (factor.kind != FactorKind::Reduce)
+      if (factor.effect != FactorEffect::Reduce)
         continue;
       if (kind && *kind != factor.reduction)
         return op->emitOpError("makes partial results of two kinds");
@@ -174,7 +181,7 @@ private:
   AxisList getPartialAxes(unsigned result, const AxisList &kept) const {
     AxisList partial(kept);
     for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
-      if (factor.kind == FactorKind::Reduce && !factor.resultDims[result])
+      if (factor.effect == FactorEffect::Reduce && !factor.resultDims[result])
         partial.append(axes);
     return partial;
   }

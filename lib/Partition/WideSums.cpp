@@ -35,8 +35,7 @@ TensorType widenParts(TensorType made, Operation *op, bool adds, bool isWide) {
 }
 
 bool addsOverlaps(const nd::Factor &factor, ArrayRef<StringAttr> axes) {
-  return factor.kind == nd::FactorKind::Overlap && factor.overlap.isOfResult &&
-         !axes.empty();
+  return factor.addsOverlaps() && !axes.empty();
 }
 
 llvm::SmallVector<TensorType>

@@ -22,7 +22,7 @@ namespace meshc::reference {
 /// compiler's choice.
 static bool isSummation(nd::NamedOpInterface op) {
   return llvm::any_of(op.getPartitionRule().factors, [](const nd::Factor &f) {
-    return f.kind == nd::FactorKind::Reduce && f.size > 1 &&
+    return f.effect == nd::FactorEffect::Reduce && f.size > 1 &&
            (f.reduction == nd::ReductionKind::Sum ||
             f.reduction == nd::ReductionKind::Prod);
   });
@@ -34,7 +34,7 @@ static bool isSummation(nd::NamedOpInterface op) {
 static bool isComputedInParts(nd::NamedOpInterface op) {
   return op->getNumOperands() > 2 ||
          llvm::any_of(op.getPartitionRule().factors, [](const nd::Factor &f) {
-           return f.kind == nd::FactorKind::Reduce && f.size > 1 &&
+           return f.effect == nd::FactorEffect::Reduce && f.size > 1 &&
                   llvm::is_contained(f.operandDims, StringAttr());
          });
 }

@@ -93,7 +93,7 @@ std::string Explainer::explainDims(OpOperand &use, TensorType from,
     if (!dim || spmd::getAxesOf(from, dim.getValue()) ==
                     spmd::getAxesOf(to, dim.getValue()))
       continue;
-    if (factor.kind == nd::FactorKind::Whole)
+    if (factor.effect == nd::FactorEffect::Whole)
       return ", which needs all entries of '" + dim.str() + "'";
     auto isOther = [&](Value value, StringAttr name) {
       return name && value != use.get();

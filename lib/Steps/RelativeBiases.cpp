@@ -120,8 +120,7 @@ bool BiasRebuilder::isEntrywise(OpResult result) const {
   nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
   for (StringAttr dim : {memory, position}) {
     if (!llvm::any_of(rule.factors, [&](const nd::Factor &factor) {
-          return factor.kind == nd::FactorKind::Parallel &&
-                 factor.resultDims[0] == dim &&
+          return factor.isLocal() && factor.resultDims[0] == dim &&
                  llvm::all_of(factor.operandDims, [&](StringAttr other) {
                    return !other || other == dim;
                  });

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Spmd/OverlapPlan.h"
+#include "dialects/Spmd/ExchangePlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -185,37 +185,73 @@ protected:
     return values[body.getTerminator()->getOperand(0)];
   }
 
-  /// An overlap of a table with dim `i` and indices with dim `line`.
+  /// A factor of a gather or scatter along dim `i` of a table, in windows, and
+  /// along dim `line` of the indices.
+  nd::Factor getOverlap(nd::Access windows, int64_t lines, bool isOfResult) {
+    StringAttr row = builder.getStringAttr("i");
+    StringAttr line = builder.getStringAttr("line");
+    nd::Factor factor;
+    factor.size = lines;
+    factor.indices = 1;
+    factor.operandDims = {isOfResult ? line : row, line};
+    factor.resultDims = {isOfResult ? row : line};
+    (isOfResult ? factor.resultAccesses : factor.operandAccesses) = {windows};
+    return factor;
+  }
+
+  /// How the table is exchanged along such a factor. Adds what is sent.
+  std::optional<spmd::BlockExchange>
+  planOverlap(const nd::Factor &factor, nd::TensorType table, double &bytes) {
+    auto getCut = [&](Type element, StringRef dim, int64_t size) {
+      return nd::TensorType::get(
+          element,
+          {DimAttr::get(&context, builder.getStringAttr(dim), size, ofI)});
+    };
+    nd::TensorType lines = getCut(table.getElementType(), "line", factor.size);
+    nd::TensorType indices = getCut(builder.getI32Type(), "line", factor.size);
+    bool isOfResult = factor.addsOverlaps();
+    nd::PartitionRule rule;
+    rule.factors.push_back(factor);
+    auto plan =
+        spmd::planExchange(rule, {ofI}, {isOfResult ? lines : table, indices},
+                           {isOfResult ? table : lines}, mesh);
+    if (!plan)
+      return std::nullopt;
+    bytes += plan->traffic[0].bytes;
+    auto &exchanges = isOfResult ? plan->results : plan->operands;
+    EXPECT_EQ(plan->operands.size() + plan->results.size(), 1u);
+    EXPECT_EQ(exchanges.size(), 1u);
+    return exchanges[0];
+  }
+
   struct DrawnOverlap {
     nd::Factor factor;
-    nd::TensorType table, indices;
+    nd::Access windows;
+    nd::TensorType table;
+    int64_t block = 0; ///< of the widened table
     int64_t step; ///< from the first entry of a rank's indices to the next's
 
     /// Where entry `at` of the widened table, of blocks of `block`, belongs.
-    int64_t getTableEntry(int64_t at, int64_t block) const {
-      return at / block * step + factor.overlap.low + at % block;
+    int64_t getTableEntry(int64_t at) const {
+      return at / block * step + windows.low + at % block;
     }
   };
 
   DrawnOverlap drawOverlap(bool isOfResult) {
     DrawnOverlap drawn;
     drawn.table = getType(drawSize());
-    StringAttr row = builder.getStringAttr("i");
-    StringAttr line = builder.getStringAttr("line");
+    nd::TensorType indices;
     do
-      drawn.indices = nd::TensorType::get(
+      indices = nd::TensorType::get(
           builder.getI32Type(),
-          {DimAttr::get(&context, line, 1 + draw(24), ofI)});
-    while (!spmd::areEquidistant(drawn.indices, "line", mesh));
-    nd::Factor &factor = drawn.factor;
-    factor.kind = nd::FactorKind::Overlap;
-    factor.operandDims = {isOfResult ? line : row, line};
-    factor.resultDims = {isOfResult ? row : line};
-    factor.overlap.stride = 1 + draw(3);
-    factor.overlap.low = draw(9) - 5;
-    factor.overlap.high = factor.overlap.low + draw(5);
-    factor.overlap.isOfResult = isOfResult;
-    drawn.step = factor.overlap.stride * drawn.indices.getLocalSize(0, mesh);
+          {DimAttr::get(&context, builder.getStringAttr("line"), 1 + draw(24),
+                        ofI)});
+    while (!spmd::areEquidistant(indices, "line", mesh));
+    int64_t stride = 1 + draw(3), low = draw(9) - 5, high = low + draw(5);
+    drawn.windows = nd::Access::windows(stride, low, high);
+    drawn.factor =
+        getOverlap(drawn.windows, indices.getSize("line"), isOfResult);
+    drawn.step = stride * indices.getLocalSize(0, mesh);
     return drawn;
   }
 
@@ -283,27 +319,26 @@ protected:
   /// indices along `i` and `j` of the windows' result.
   void checkOverlaps(
       bool isOfResult,
-      llvm::function_ref<double(const DrawnOverlap &, const spmd::OverlapPlan &,
-                                int64_t, int64_t)>
+      llvm::function_ref<double(const DrawnOverlap &,
+                                const spmd::BlockExchange &, int64_t, int64_t)>
           wanted) {
     int sent = 0;
     for (int trial = 0; trial < 2000; ++trial) {
       drawMesh();
       DrawnOverlap drawn = drawOverlap(isOfResult);
-      auto plan = spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices},
-                                    {drawn.table}, mesh);
-      if (!plan)
+      double planned = 0, bytes = 0;
+      auto exchange = planOverlap(drawn.factor, drawn.table, planned);
+      if (!exchange)
         continue;
-      double bytes = 0;
+      drawn.block = exchange->getBlock(!isOfResult, mesh);
       auto [before, after] =
-          isOfResult ? lower(plan->widened, drawn.table, plan->windows, bytes)
-                     : lower(drawn.table, plan->widened, plan->windows, bytes);
+          lower(exchange->from, exchange->to, exchange->windows, bytes);
       for (const Ranks *ranks : {&before, &after})
         compare(*ranks, [&](int64_t i, int64_t j) {
-          return wanted(drawn, *plan, i, j);
+          return wanted(drawn, *exchange, i, j);
         });
       ASSERT_FALSE(HasFailure());
-      EXPECT_LE(bytes, plan->bytes + 1e-6);
+      EXPECT_LE(bytes, planned + 1e-6);
       sent += bytes > 0;
     }
     EXPECT_GT(sent, 500);
@@ -370,9 +405,9 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
 /// Entry j of a rank's widened block is entry p · step + low + j of the table.
 TEST_F(LowerWindowsTest, TablesAreWidened) {
   checkOverlaps(/*isOfResult=*/false,
-                [](const DrawnOverlap &drawn, const spmd::OverlapPlan &plan,
-                   int64_t i, int64_t j) {
-                  int64_t entry = drawn.getTableEntry(i, plan.block);
+                [](const DrawnOverlap &drawn,
+                   const spmd::BlockExchange &exchange, int64_t i, int64_t j) {
+                  int64_t entry = drawn.getTableEntry(i);
                   bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
                   return isThere ? double(10 * entry + j) : std::nan("");
                 });
@@ -381,54 +416,52 @@ TEST_F(LowerWindowsTest, TablesAreWidened) {
 /// An entry of the table is the sum of those of widened blocks that are there.
 TEST_F(LowerWindowsTest, TablesAreNarrowed) {
   checkOverlaps(/*isOfResult=*/true,
-                [](const DrawnOverlap &drawn, const spmd::OverlapPlan &plan,
-                   int64_t i, int64_t j) {
+                [](const DrawnOverlap &drawn,
+                   const spmd::BlockExchange &exchange, int64_t i, int64_t j) {
                   double sum = 0;
-                  for (int64_t at = 0; at < plan.widened.getSize("i"); ++at)
-                    if (drawn.getTableEntry(at, plan.block) == i)
+                  for (int64_t at = 0; at < exchange.from.getSize("i"); ++at)
+                    if (drawn.getTableEntry(at) == i)
                       sum += double(10 * at + j);
                   return sum;
                 });
 }
 
 TEST_F(LowerWindowsTest, OverlapsSendHalos) {
-  auto plan = [&](int64_t ranks, int64_t rows, int64_t lines,
-                  nd::Overlap overlap) {
+  bool isOfResult = false;
+  auto plan = [&](int64_t ranks, int64_t rows, int64_t lines, int64_t stride,
+                  int64_t low, int64_t high) -> std::optional<double> {
     auto axis = nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
     mesh = MeshAttr::get(&context, {axis});
     ofI = {axis.getName()};
     ofJ.clear();
-    nd::Factor factor;
-    StringAttr row = builder.getStringAttr("i");
-    StringAttr line = builder.getStringAttr("line");
-    factor.overlap = overlap;
-    factor.operandDims = {overlap.isOfResult ? line : row, line};
-    factor.resultDims = {overlap.isOfResult ? row : line};
-    auto indices = nd::TensorType::get(
-        builder.getI32Type(), {DimAttr::get(&context, line, lines, ofI)});
-    nd::TensorType table = getType(rows);
-    return spmd::planOverlap(factor, {table, indices}, {table}, mesh);
+    double bytes = 0;
+    auto windows = nd::Access::windows(stride, low, high);
+    return planOverlap(getOverlap(windows, lines, isOfResult), getType(rows),
+                       bytes)
+               ? std::optional(bytes)
+               : std::nullopt;
   };
   constexpr double row = 3 * 4; // bytes of an entry
-  for (bool isOfResult : {false, true}) {
+  for (bool ofResult : {false, true}) {
+    isOfResult = ofResult;
     // Two rows on either side of a block, however many ranks there are.
-    EXPECT_EQ(plan(4, 64, 64, {1, -2, 2, isOfResult})->bytes, 4 * row);
-    EXPECT_EQ(plan(4096, 65536, 65536, {1, -2, 2, isOfResult})->bytes, 4 * row);
-    EXPECT_EQ(plan(4, 64, 32, {2, -2, 2, isOfResult})->bytes, 3 * row);
+    EXPECT_EQ(plan(4, 64, 64, 1, -2, 2), 4 * row);
+    EXPECT_EQ(plan(4096, 65536, 65536, 1, -2, 2), 4 * row);
+    EXPECT_EQ(plan(4, 64, 32, 2, -2, 2), 3 * row);
     // Nothing but what a rank has.
-    EXPECT_EQ(plan(4, 64, 64, {1, 0, 0, isOfResult})->bytes, 0);
-    EXPECT_EQ(plan(4, 64, 16, {4, 0, 3, isOfResult})->bytes, 0);
+    EXPECT_EQ(plan(4, 64, 64, 1, 0, 0), 0);
+    EXPECT_EQ(plan(4, 64, 16, 4, 0, 3), 0);
     // The entries of one rank's indices are those of many ranks.
-    EXPECT_FALSE(plan(32, 1024, 1024, {1, 0, 512, isOfResult}));
+    EXPECT_FALSE(plan(32, 1024, 1024, 1, 0, 512));
     // Widened blocks as large as the table, or much larger.
-    EXPECT_TRUE(plan(4, 64, 64, {1, 0, 47, isOfResult}));
-    EXPECT_FALSE(plan(4, 64, 64, {1, 0, 48, isOfResult}));
-    EXPECT_FALSE(plan(4, 64, 64, {1000, 0, 0, isOfResult}));
-    EXPECT_FALSE(plan(4, 64, 8, {1, 0, int64_t(1) << 40, isOfResult}));
+    EXPECT_TRUE(plan(4, 64, 64, 1, 0, 47));
+    EXPECT_FALSE(plan(4, 64, 64, 1, 0, 48));
+    EXPECT_FALSE(plan(4, 64, 64, 1000, 0, 0));
+    EXPECT_FALSE(plan(4, 64, 8, 1, 0, int64_t(1) << 40));
     // Nothing is there.
-    EXPECT_FALSE(plan(4, 64, 64, {1, 64, 66, isOfResult}));
+    EXPECT_FALSE(plan(4, 64, 64, 1, 64, 66));
     // More than 32 bits number.
-    EXPECT_FALSE(plan(4, 64, 64, {int64_t(1) << 27, 0, 0, isOfResult}));
+    EXPECT_FALSE(plan(4, 64, 64, int64_t(1) << 27, 0, 0));
   }
 }
 

@@ -93,18 +93,25 @@ def AffineOpInterface : OpInterface<"AffineOpInterface"> {
   ];
 }
 
-def OverlapOpInterface : OpInterface<"OverlapOpInterface"> {
+def ExchangeOpInterface : OpInterface<"ExchangeOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    A gather or a scatter whose rule may have alternatives of kind Overlap
-    (PartitionRule). Cut along one of them, it has the dim of the indices in
-    `along`: all indices of a rank are then those of entries of its own block, or -1.
+    An op whose attributes depend on the sizes of its blocks. Where a factor of its
+    rule is cut so that ranks need entries of others' blocks (PartitionRule), blocks are
+    widened by these, or padded. The op on such blocks is a copy of the original.
   }];
   let methods = [
-    InterfaceMethod<"The dim of the indices whose blocks lie with those of the table; null if none does.",
-      "::mlir::StringAttr", "getAlongAttr", (ins)>,
-    InterfaceMethod<"Sets it.", "void", "setAlongAttr", (ins "::mlir::StringAttr":$along)>,
-    InterfaceMethod<"The factor along that dim and the table's.", "::meshc::nd::Factor", "getOverlapFactor", (ins)>,
+    InterfaceMethod<[{
+      Adapts the copy to blocks that were widened or padded along `factor`, one of
+      the original's rule. The operands have their new types already; the results
+      will have `resultTypes`.
+    }], "void", "resizeBlock", (ins "const ::meshc::nd::Factor &":$factor,
+      "::llvm::ArrayRef<::meshc::nd::TensorType>":$resultTypes)>,
+    InterfaceMethod<[{
+      The factors along which the op, a copy, is on widened blocks
+      (Factor::isOfWidenedBlocks). They take the place of those that its rule has along the
+      same dims.
+    }], "::llvm::SmallVector<::meshc::nd::Factor>", "getWidenedFactors", (ins)>,
   ];
 }
 

@@ -40,14 +40,14 @@ PartitionRule getRuleByNames(Operation *op) {
       factor.resultDims.push_back(find(result));
       inResult |= factor.resultDims.back() != nullptr;
     }
-    factor.kind = inResult ? FactorKind::Parallel : FactorKind::Reduce;
+    factor.effect = inResult ? FactorEffect::Parallel : FactorEffect::Reduce;
     rule.factors.push_back(std::move(factor));
   }
   return rule;
 }
 
 bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
-  if (factor.kind == FactorKind::Halo || factor.kind == FactorKind::Overlap ||
+  if (factor.needsNeighbours() || factor.isOfWidenedBlocks ||
       factor.size % blocks == 0)
     return true;
   auto fits = [&](Value value, StringAttr dim) {
@@ -64,7 +64,7 @@ bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
 }
 
 bool mayCutOrExchange(Operation *op, const Factor &factor, int64_t blocks) {
-  return factor.isGrouped || mayCut(op, factor, blocks);
+  return factor.isGrouped() || mayCut(op, factor, blocks);
 }
 
 PartitionRule joinAlternatives(PartitionRule rule) {
@@ -94,7 +94,7 @@ void makeWhole(PartitionRule &rule, llvm::StringRef name,
   for (Factor &factor : rule.factors)
     if (llvm::any_of(factor.operandDims, runsAlong) ||
         llvm::any_of(factor.resultDims, runsAlong)) {
-      factor.kind = FactorKind::Whole;
+      factor.effect = FactorEffect::Whole;
       factor.neutral = neutral;
     }
 }
@@ -104,7 +104,6 @@ PartitionRule getWindowRule(Operation *op, llvm::StringRef dim,
   PartitionRule rule = getRuleByNames(op);
   for (Factor &factor : rule.factors)
     if (factor.resultDims[0].getValue() == dim) {
-      factor.kind = FactorKind::Halo;
       factor.segments.assign(segments.begin(), segments.end());
       factor.fill = fill;
     }

@@ -15,49 +15,70 @@
 #define MESHC_DIALECTS_ND_INTERFACES_PARTITIONRULE_H
 
 #include "dialects/Nd/NdTypes.h"
+#include <functional>
+#include <optional>
 
 namespace meshc::nd {
 
 /// What cutting a factor does to the results.
-enum class FactorKind {
-  Parallel, ///< block i of the results needs only block i of the operands
+enum class FactorEffect {
+  Parallel, ///< every rank computes its own blocks of the results
   Reduce,   ///< every rank gets a partial result; `reduction` combines them.
             ///< A result that has a dim along the factor is cut instead
-  Whole,    ///< must not be cut: every rank needs all entries
-  Halo,     ///< a block of the result needs entries of the operands' blocks
-        ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
-  Overlap ///< blocks of the indices need blocks of the table that are wider
-          ///< than its own, and overlap: see Overlap
+  Whole     ///< must not be cut: every rank needs all entries
 };
 
-/// Entries at … at + size - 1 of a result along a Halo factor: they are the
-/// entries from … from + size - 1 of an operand (by number).
+/// Which entries of a value belong to an entry of a factor, along the value's
+/// dim. An operand is read there, a result is written there.
+struct Access {
+  enum class Kind {
+    Aligned, ///< entry i has entries stride · i … stride · i + stride - 1: one,
+             ///< or a group of them
+    Windows  ///< entry i has entries stride · i + low … stride · i + high,
+             ///< which may overlap those of others, or lie beyond the value.
+             ///< The results of overlapping entries are added up
+  };
+  Kind kind = Kind::Aligned;
+  int64_t stride = 1;
+  int64_t low = 0, high = 0; ///< for Kind::Windows
+
+  static Access groups(int64_t size) { return {Kind::Aligned, size}; }
+  static Access windows(int64_t stride, int64_t low, int64_t high) {
+    return {Kind::Windows, stride, low, high};
+  }
+  bool isWindows() const { return kind == Kind::Windows; }
+  bool isGroups() const { return kind == Kind::Aligned && stride > 1; }
+};
+
+/// Entries at … at + size - 1 of a result along a factor in segments: they are
+/// the entries from … from + size - 1 of an operand (by number).
 struct Segment {
   unsigned operand = 0;
   int64_t at = 0, from = 0, size = 0;
 };
 
-/// Of a gather or scatter with affine indices (AffineIndex): entry i of the
-/// indices along one of their dims needs only entries stride · i + low …
-/// stride · i + high of the table, wherever it is along the others.
-struct Overlap {
-  int64_t stride = 1, low = 0, high = 0;
-  /// The table is the scatter's result, and not the gather's first operand.
-  /// The indices are the second operand of both.
-  bool isOfResult = false;
-};
-
-/// One direction of an op's iteration space.
+/// One direction of an op's iteration space: what cutting it does to the
+/// results (`effect`), and which entries of each value a block of it needs (the
+/// accesses, or `segments`). The two do not depend on each other: a weight
+/// gradient reduces over lines whose windows overlap.
 struct Factor {
-  FactorKind kind = FactorKind::Parallel;
-  ReductionKind reduction = ReductionKind::Sum; ///< for FactorKind::Reduce
+  FactorEffect effect = FactorEffect::Parallel;
+  ReductionKind reduction = ReductionKind::Sum; ///< for FactorEffect::Reduce
   int64_t size = 1;
   /// Per operand and per result: the name of the dim that runs along this
   /// factor, or null if the value has no such dim (it is then used whole).
   llvm::SmallVector<mlir::StringAttr, 3> operandDims;
   llvm::SmallVector<mlir::StringAttr, 2> resultDims;
-  /// For FactorKind::Halo: where the entries of the only result come from, in
-  /// the result's order. Entries of no segment are `fill`. The result has a dim
+  /// Per operand and per result: the access along that dim. A list that is too
+  /// short means Access() for the others.
+  llvm::SmallVector<Access, 0> operandAccesses = {}, resultAccesses = {};
+  /// The operand (by number) whose elements number the entries of a value that
+  /// is accessed in windows, as those of a gather do. On blocks that are
+  /// widened, they must number the entries of these.
+  std::optional<unsigned> indices = {};
+  /// Where the entries of the only result come from, in the result's order, if
+  /// the op does nothing but move entries along the factor: a slice, a padding,
+  /// or a concatenation. Entries of no segment are `fill`. The result has a dim
   /// along the factor, and so has each operand, of sizes of their own. In an
   /// alternative, operands may be used whole: their `operandDims` are null,
   /// although they have the dim.
@@ -67,22 +88,49 @@ struct Factor {
   /// entries alone where it stands behind them, such as 0 in a prefix sum.
   /// Nothing if there is none, or if it is not known.
   std::optional<double> neutral = {};
-  Overlap overlap = {}; ///< for FactorKind::Overlap
-  /// For a Parallel factor of an op with one operand and one result, such as
-  /// split and merge: each entry along the factor is a group of entries of one
-  /// of the two dims. Ranks can exchange the entries that their blocks lack, so
-  /// the factor may be cut where mayCut says no (mayCutOrExchange).
-  bool isGrouped = false;
   bool isAlternative = false; ///< one of the rule's; set by joinAlternatives
-  /// For FactorKind::Reduce by a sum: of the ranks' parts of an entry, at most
-  /// one is not zero. So the sum of parts of 16 bits is exact.
+  /// The op is one on blocks that were widened (ExchangeOpInterface): blocks of
+  /// its values belong together whatever their sizes are.
+  bool isOfWidenedBlocks = false;
+  /// For FactorEffect::Reduce by a sum: of the ranks' parts of an entry, at
+  /// most one is not zero. So the sum of parts of 16 bits is exact.
   bool isSelection = false;
+
+  Access getOperandAccess(size_t operand) const {
+    return operand < operandAccesses.size() ? operandAccesses[operand]
+                                            : Access();
+  }
+  Access getResultAccess(size_t result) const {
+    return result < resultAccesses.size() ? resultAccesses[result] : Access();
+  }
+  /// Whether an entry of the factor has a group of entries of some value, as
+  /// in split and merge. Ranks can exchange the entries that their blocks lack.
+  /// So the factor may be cut where mayCut says no (mayCutOrExchange).
+  bool isGrouped() const {
+    return llvm::any_of(operandAccesses, std::mem_fn(&Access::isGroups)) ||
+           llvm::any_of(resultAccesses, std::mem_fn(&Access::isGroups));
+  }
+  /// Whether ranks add up blocks of a result that overlap.
+  bool addsOverlaps() const {
+    return llvm::any_of(resultAccesses, std::mem_fn(&Access::isWindows));
+  }
+  /// Whether a block needs entries of others' blocks wherever it is cut.
+  bool needsNeighbours() const {
+    return !segments.empty() || addsOverlaps() ||
+           llvm::any_of(operandAccesses, std::mem_fn(&Access::isWindows));
+  }
+  /// Whether block i of the results needs only block i of the operands, if
+  /// these are blocks of the same entries (mayCut).
+  bool isLocal() const {
+    return effect == FactorEffect::Parallel && !needsNeighbours();
+  }
 };
 
 struct PartitionRule {
   llvm::SmallVector<Factor, 4> factors;
   /// Other ways to cut: factors that run along dims which have factors already.
-  /// Where one of them is cut, these are not. All Overlap factors are such.
+  /// Where one of them is cut, these are not. All factors of gathers and
+  /// scatters in windows are such.
   llvm::SmallVector<Factor, 0> alternatives;
   /// Operands (by number) in which the op is linear while the other operands
   /// are fixed. A sum-partial operand then gives a sum-partial result, so that
@@ -106,7 +154,8 @@ PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 /// Whether `blocks` blocks of the factor are blocks of each dim of the op's
 /// values along it: they are equal, or these dims all have the factor's size. A
 /// dim that merges the factor with another one has blocks of other entries
-/// where they are not equal. Along a Halo or Overlap factor, blocks may be any.
+/// where they are not equal. If ranks exchange what blocks lack
+/// (Factor::needsNeighbours), blocks may be any.
 bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
 
 /// Whether mayCut says yes, or ranks can exchange the entries that their blocks

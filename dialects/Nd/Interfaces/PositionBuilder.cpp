@@ -29,7 +29,7 @@ bool isParallelByRule(OpResult result, PositionBuilder::Dims dims) {
   PartitionRule rule = op.getPartitionRule();
   return llvm::all_of(dims, [&](StringAttr dim) {
     return llvm::any_of(rule.factors, [&](const Factor &factor) {
-      return factor.kind == FactorKind::Parallel &&
+      return factor.isLocal() &&
              factor.resultDims[result.getResultNumber()] == dim;
     });
   });

@@ -351,9 +351,9 @@ PartitionRule AttentionOp::getPartitionRule() { return getRule(*this); }
 PartitionRule AttentionGradientOp::getPartitionRule() {
   PartitionRule rule = getRule(*this);
   for (Factor &factor : rule.factors)
-    if (factor.kind == FactorKind::Parallel &&
+    if (factor.effect == FactorEffect::Parallel &&
         llvm::is_contained(factor.resultDims, StringAttr()))
-      factor.kind = FactorKind::Reduce;
+      factor.effect = FactorEffect::Reduce;
   return rule;
 }
 

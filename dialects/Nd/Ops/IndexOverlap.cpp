@@ -24,12 +24,12 @@ std::optional<IndexOverlap> findOverlap(Value indices, TensorType table,
     if (table.hasDim(name.getValue()) || step * (size - 1) <= mostGrowth)
       continue;
     mostGrowth = step * (size - 1);
-    found = IndexOverlap{Overlap{step}, name, size};
+    found = IndexOverlap{Access::windows(step, 0, 0), name, size};
   }
   if (!found)
     return std::nullopt;
   AffineIndex others = *index;
-  if (!others.add({0, {{found->line, 1}}}, -found->overlap.stride))
+  if (!others.add({0, {{found->line, 1}}}, -found->windows.stride))
     return std::nullopt;
   auto range = getRange(others, type);
   if (!range)
@@ -37,22 +37,23 @@ std::optional<IndexOverlap> findOverlap(Value indices, TensorType table,
   // Where all indices are beyond the table, there is nothing to exchange.
   if (range->greatest + mostGrowth < 0 || range->least >= table.getSize(dim))
     return std::nullopt;
-  found->overlap.low = range->least;
-  found->overlap.high = range->greatest;
+  found->windows.low = range->least;
+  found->windows.high = range->greatest;
   return found;
 }
 
+/// Both have the indices as their second operand.
 static Factor makeFactor(const IndexOverlap &overlap) {
   Factor factor;
-  factor.kind = FactorKind::Overlap;
   factor.size = overlap.size;
-  factor.overlap = overlap.overlap;
+  factor.indices = 1;
   return factor;
 }
 
 Factor makeGatherFactor(const IndexOverlap &overlap, StringAttr dim) {
   Factor factor = makeFactor(overlap);
   factor.operandDims = {dim, overlap.line};
+  factor.operandAccesses = {overlap.windows};
   factor.resultDims = {overlap.line};
   return factor;
 }
@@ -61,13 +62,19 @@ Factor makeScatterFactor(const IndexOverlap &overlap, StringAttr dim) {
   Factor factor = makeFactor(overlap);
   factor.operandDims = {overlap.line, overlap.line};
   factor.resultDims = {dim};
-  factor.overlap.isOfResult = true;
+  factor.resultAccesses = {overlap.windows};
   return factor;
 }
 
-LogicalResult verifyAlong(OverlapOpInterface op, TensorType indices,
+Factor makeWidenedFactor(Factor factor) {
+  factor.operandAccesses.clear();
+  factor.resultAccesses.clear();
+  factor.isOfWidenedBlocks = true;
+  return factor;
+}
+
+LogicalResult verifyAlong(Operation *op, StringAttr along, TensorType indices,
                           TensorType table, StringRef dim) {
-  StringAttr along = op.getAlongAttr();
   if (!along)
     return success();
   if (!indices.hasDim(along.getValue()) || table.hasDim(along.getValue()))

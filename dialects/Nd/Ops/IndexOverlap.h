@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a gather and a scatter whose indices are affine share: where their
-/// iteration space may be cut along a dim of the indices and the table's dim at
-/// once.
+/// What a gather and a scatter whose indices are affine share: their iteration
+/// space may be cut along a dim of the indices and the table's dim at once. An
+/// entry of the indices has a window of the table's entries.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_OPS_INDEXOVERLAP_H
@@ -18,9 +18,10 @@
 
 namespace meshc::nd {
 
-/// An overlap, and the dim of the indices along which it is.
+/// The windows of the table that belong to the entries of one dim of the
+/// indices.
 struct IndexOverlap {
-  Overlap overlap;
+  Access windows;
   mlir::StringAttr line;
   int64_t size; ///< of the line
 };
@@ -31,22 +32,20 @@ struct IndexOverlap {
 std::optional<IndexOverlap> findOverlap(mlir::Value indices, TensorType table,
                                         llvm::StringRef dim);
 
-/// The overlap along the dim `line` of indices that are rebased
-/// (OverlapOpInterface): of a rank's block alone.
-inline IndexOverlap getKnownOverlap(mlir::StringAttr line,
-                                    mlir::Value indices) {
-  return {Overlap(), line, getTensorType(indices).getSize(line.getValue())};
-}
-
 /// The factor of the overlap for a gather along `dim` of its first operand.
 Factor makeGatherFactor(const IndexOverlap &overlap, mlir::StringAttr dim);
 /// The same for a scatter along `dim` of its result.
 Factor makeScatterFactor(const IndexOverlap &overlap, mlir::StringAttr dim);
 
-/// Reports unless `along` of the op (OverlapOpInterface) is null or a dim of
-/// the indices that the table lacks and that is cut as the table's `dim` is.
-mlir::LogicalResult verifyAlong(OverlapOpInterface op, TensorType indices,
-                                TensorType table, llvm::StringRef dim);
+/// What `factor`, of one of these functions, is once its blocks are widened and
+/// the indices number their entries.
+Factor makeWidenedFactor(Factor factor);
+
+/// Reports unless `along` is null or a dim of the op's indices that the table
+/// lacks and that is cut as the table's `dim` is.
+mlir::LogicalResult verifyAlong(mlir::Operation *op, mlir::StringAttr along,
+                                TensorType indices, TensorType table,
+                                llvm::StringRef dim);
 
 } // namespace meshc::nd
 

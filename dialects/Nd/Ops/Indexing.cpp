@@ -95,7 +95,7 @@ static PartitionRule getTableRule(Operation *op) {
   PartitionRule rule = getRuleByNames(op);
   for (Factor &factor : rule.factors)
     if (!factor.resultDims[0])
-      factor.kind = FactorKind::Whole;
+      factor.effect = FactorEffect::Whole;
   return rule;
 }
 
@@ -104,8 +104,8 @@ static PartitionRule getTableRule(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult GatherOp::verify() {
-  return verifyAlong(*this, getIndices().getType(), getTable().getType(),
-                     getDim());
+  return verifyAlong(*this, getAlongAttr(), getIndices().getType(),
+                     getTable().getType(), getDim());
 }
 
 LogicalResult GatherOp::inferReturnTypes(
@@ -158,16 +158,23 @@ PartitionRule GatherOp::getPartitionRule() {
   // A rank that has not got the entry contributes 0.
   PartitionRule rule = getRuleByNames(*this);
   for (Factor &factor : rule.factors)
-    factor.isSelection = factor.kind == FactorKind::Reduce;
+    factor.isSelection = factor.effect == FactorEffect::Reduce;
   rule.linearOperands.push_back(0);
   if (auto overlap = findOverlap(getIndices(), getTable().getType(), getDim()))
     rule.alternatives.push_back(makeGatherFactor(*overlap, getDimAttr()));
   return rule;
 }
 
-Factor GatherOp::getOverlapFactor() {
-  return makeGatherFactor(getKnownOverlap(getAlongAttr(), getIndices()),
-                          getDimAttr());
+void GatherOp::resizeBlock(const Factor &factor, ArrayRef<TensorType>) {
+  setAlongAttr(factor.operandDims[1]);
+}
+
+SmallVector<Factor> GatherOp::getWidenedFactors() {
+  StringAttr along = getAlongAttr();
+  if (!along)
+    return {};
+  int64_t size = getIndices().getType().getSize(along.getValue());
+  return {makeWidenedFactor(makeGatherFactor({{}, along, size}, getDimAttr()))};
 }
 
 OpCost GatherOp::getCost() {
@@ -252,7 +259,7 @@ LogicalResult ScatterAddOp::verify() {
     return emitOpError("the table must be ")
            << result.getGlobal() << " like the result, got "
            << getTable().getType().getGlobal();
-  if (failed(verifyAlong(*this, indices, result, getDim())))
+  if (failed(verifyAlong(*this, getAlongAttr(), indices, result, getDim())))
     return failure();
   return verifyOrder();
 }
@@ -321,9 +328,17 @@ PartitionRule ScatterAddOp::getPartitionRule() {
   return rule;
 }
 
-Factor ScatterAddOp::getOverlapFactor() {
-  return makeScatterFactor(getKnownOverlap(getAlongAttr(), getIndices()),
-                           getDimAttr());
+void ScatterAddOp::resizeBlock(const Factor &factor, ArrayRef<TensorType>) {
+  setAlongAttr(factor.operandDims[1]);
+}
+
+SmallVector<Factor> ScatterAddOp::getWidenedFactors() {
+  StringAttr along = getAlongAttr();
+  if (!along)
+    return {};
+  int64_t size = getIndices().getType().getSize(along.getValue());
+  return {
+      makeWidenedFactor(makeScatterFactor({{}, along, size}, getDimAttr()))};
 }
 
 OpCost ScatterAddOp::getCost() {

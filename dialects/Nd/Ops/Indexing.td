@@ -10,7 +10,7 @@
 include "dialects/Nd/NdOp.td"
 include "dialects/Nd/Ops/Precision.td"
 
-def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp, OverlapOpInterface, Nd_KeepsShort]> {
+def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp, Nd_ExchangeOp, Nd_KeepsShort]> {
   let summary = "table[dim = indices]; 0 where an index is out of range";
   let description = [{
     Result dims: those of the table without `dim`, and those of the indices (i32);
@@ -29,10 +29,9 @@ def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp, OverlapOpInterface, Nd_
     static bool isCompatibleReturnTypes(::mlir::TypeRange a, ::mlir::TypeRange b) {
       return ::meshc::nd::haveSameGlobalTypes(a, b);
     }
-    ::meshc::nd::Factor getOverlapFactor();
   }];
 }
-def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface, OverlapOpInterface, AttrSizedOperandSegments]> {
+def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface, Nd_ExchangeOp, AttrSizedOperandSegments]> {
   let summary = "the transpose of gather: the table, or zeros, with table[dim = indices] += updates";
   let description = [{
     The updates have all dims of the indices (i32). The result has `dim` and dims
@@ -54,8 +53,6 @@ def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface, OverlapOpInterfa
   ];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    ::meshc::nd::Factor getOverlapFactor();
-
   private:
     ::llvm::LogicalResult verifyOrder();
   }];

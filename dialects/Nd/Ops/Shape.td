@@ -23,7 +23,7 @@ def Nd_RenameOp : Nd_InferredOp<"rename", [Nd_ElementOp, Nd_AffineOp, Nd_Positio
   let results = (outs Nd_TensorType:$result);
   let hasFolder = 1;
 }
-def Nd_SplitDimOp : Nd_InferredOp<"split_dim", [Nd_ElementOp, Nd_KeepsShort]> {
+def Nd_SplitDimOp : Nd_InferredOp<"split_dim", [Nd_ElementOp, Nd_ExchangeOp, Nd_KeepsShort]> {
   let summary = "splits `dim` into the dims `into`, major first; the product of `sizes` is its size";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim, Nd_DimNames:$into, DenseI64ArrayAttr:$sizes);
   let results = (outs Nd_TensorType:$result);

@@ -23,6 +23,14 @@ static size_t getMajor(TensorType type, ArrayRef<StringAttr> parts) {
   return 0;
 }
 
+/// The entries of the merged dim that belong to one of the major part.
+static int64_t countMinor(TensorType type, ArrayRef<StringAttr> minor) {
+  int64_t count = 1;
+  for (StringAttr part : minor)
+    count *= type.getSize(part.getValue());
+  return count;
+}
+
 static int64_t getPartSize(TensorType type, StringAttr part, MeshAttr mesh) {
   return type.getLocalSize(type.getDimIndex(part.getValue()), mesh);
 }
@@ -46,10 +54,10 @@ static SmallVector<StringAttr> getLongParts(TensorType type, ArrayAttr parts,
 static PartitionRule getSplitRule(TensorType split, ArrayRef<StringAttr> parts,
                                   StringAttr merged, bool splitIsResult) {
   PartitionRule rule;
-  auto add = [&](FactorKind kind, int64_t size, StringAttr inSplit,
+  auto add = [&](FactorEffect effect, int64_t size, StringAttr inSplit,
                  StringAttr inMerged) {
     Factor factor;
-    factor.kind = kind;
+    factor.effect = effect;
     factor.size = size;
     factor.operandDims = {splitIsResult ? inMerged : inSplit};
     factor.resultDims = {splitIsResult ? inSplit : inMerged};
@@ -59,12 +67,16 @@ static PartitionRule getSplitRule(TensorType split, ArrayRef<StringAttr> parts,
   for (DimAttr dim : split.getDims()) {
     const auto *found = llvm::find(parts, dim.getName());
     if (found == parts.end())
-      add(FactorKind::Parallel, dim.getSize(), dim.getName(), dim.getName());
+      add(FactorEffect::Parallel, dim.getSize(), dim.getName(), dim.getName());
     else if (size_t(found - parts.begin()) == major) {
-      add(FactorKind::Parallel, dim.getSize(), dim.getName(), merged);
-      rule.factors.back().isGrouped = true;
+      add(FactorEffect::Parallel, dim.getSize(), dim.getName(), merged);
+      Factor &factor = rule.factors.back();
+      auto &accesses =
+          splitIsResult ? factor.operandAccesses : factor.resultAccesses;
+      accesses = {
+          Access::groups(countMinor(split, parts.drop_front(major + 1)))};
     } else
-      add(FactorKind::Whole, dim.getSize(), dim.getName(), nullptr);
+      add(FactorEffect::Whole, dim.getSize(), dim.getName(), nullptr);
   }
   return makeLinear(std::move(rule));
 }
@@ -147,6 +159,15 @@ PartitionRule SplitDimOp::getPartitionRule() {
   return getSplitRule(getType(), getNames(getInto()), getDimAttr(),
                       /*splitIsResult=*/true);
 }
+
+void SplitDimOp::resizeBlock(const Factor &, ArrayRef<TensorType> resultTypes) {
+  SmallVector<int64_t> sizes;
+  for (StringAttr part : getNames(getInto()))
+    sizes.push_back(resultTypes[0].getSize(part.getValue()));
+  setSizes(sizes);
+}
+
+SmallVector<Factor> SplitDimOp::getWidenedFactors() { return {}; }
 
 OpCost SplitDimOp::getCost() { return getElementwiseCost(*this, 0); }
 

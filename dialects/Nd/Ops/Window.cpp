@@ -70,7 +70,7 @@ static constexpr int64_t partsOfWhole = 8;
 static void addWithWholeOperands(PartitionRule &rule,
                                  llvm::function_ref<bool(unsigned)> isWhole) {
   Factor halo = *llvm::find_if(rule.factors, [](const Factor &factor) {
-    return factor.kind == FactorKind::Halo;
+    return !factor.segments.empty();
   });
   bool hasWhole = false;
   for (auto [operand, name] : llvm::enumerate(halo.operandDims))
@@ -177,7 +177,7 @@ PartitionRule SliceOp::getPartitionRule() {
   rule.linearOperands.push_back(0);
   // Or a rank contributes the entries that it has, and 0 for all others.
   Factor &parts = rule.alternatives.emplace_back();
-  parts.kind = FactorKind::Reduce;
+  parts.effect = FactorEffect::Reduce;
   parts.isSelection = true;
   parts.size = getInput().getType().getSize(getDim());
   parts.operandDims = {getDimAttr()};

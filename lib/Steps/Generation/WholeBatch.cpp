@@ -97,7 +97,7 @@ void WholeBatch::follow(Operation *op, Entry entry) {
       isAlong |= Entry(value, dim) == entry;
     if (!isAlong)
       continue;
-    isKnown = factor.kind == nd::FactorKind::Parallel;
+    isKnown = factor.isLocal();
     if (!isKnown)
       break;
     for (auto [value, dim] : llvm::zip(op->getOperands(), factor.operandDims))

@@ -202,7 +202,7 @@ void ExampleDims::followFactors(Operation *op, unsigned operand,
       StringAttr name;
       for (const nd::Factor &factor : rule.factors)
         if (!regrouped && getOperandDim(factor, operand) == dim) {
-          if (factor.kind == nd::FactorKind::Halo)
+          if (!factor.segments.empty())
             obstacle = obstacle ? obstacle : op;
           name = factor.resultDims[index];
         }
@@ -233,8 +233,7 @@ void ExampleDims::forEachCombined(Operation *op, CombinedVisitor visit) const {
   for (auto [operand, value] : llvm::enumerate(op->getOperands()))
     for (const nd::Factor &factor : rule.factors) {
       StringAttr dim = getOperandDim(factor, operand);
-      if (!dim || factor.isGrouped || factor.kind == nd::FactorKind::Parallel ||
-          factor.kind == nd::FactorKind::Halo)
+      if (!dim || factor.effect == nd::FactorEffect::Parallel)
         continue;
       for (const ExampleNumber &number : of(value))
         if (number.has(dim))

@@ -56,7 +56,7 @@ private:
 /// not known.
 static std::optional<double>
 getNeutral(const nd::Factor &factor, const ExampleNumber &number, Value value) {
-  if (factor.kind == nd::FactorKind::Reduce)
+  if (factor.effect == nd::FactorEffect::Reduce)
     return nd::getIdentity(factor.reduction,
                            nd::getTensorType(value).getElementType());
   // Elsewhere padding must stand behind the other entries.

@@ -48,7 +48,7 @@ std::optional<Statistic> MetricDivision::classify(Operation *op) const {
   std::optional<nd::ReductionKind> kind;
   nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
   for (const nd::Factor &factor : rule.factors)
-    if (factor.kind == nd::FactorKind::Reduce)
+    if (factor.effect == nd::FactorEffect::Reduce)
       kind = factor.reduction;
   if (!kind)
     return std::nullopt;

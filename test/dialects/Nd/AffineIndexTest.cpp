@@ -151,9 +151,9 @@ TEST_F(AffineIndexTest, OverlapsOfWindows) {
     auto found = findOverlap(indices, tensor(f32(), dims), "row");
     if (!found)
       return "none";
-    const Overlap &overlap = found->overlap;
-    return found->line.str() + " " + std::to_string(overlap.stride) + " " +
-           std::to_string(overlap.low) + " " + std::to_string(overlap.high);
+    const Access &windows = found->windows;
+    return found->line.str() + " " + std::to_string(windows.stride) + " " +
+           std::to_string(windows.low) + " " + std::to_string(windows.high);
   };
   EXPECT_EQ(describeOverlap({{"row", 16}}), "line 2 -2 2");
   EXPECT_EQ(describeOverlap({{"row", 16}, {"line", 8}}), "tap 1 -2 12");

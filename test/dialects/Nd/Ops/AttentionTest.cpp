@@ -387,7 +387,8 @@ TEST_F(Attention, RowsMayBeCut) {
     for (const Factor &factor : op.getPartitionRule().factors) {
       StringAttr dim = factor.resultDims[0];
       bool isRow = dim && (dim.getValue() == "h" || dim.getValue() == "s");
-      EXPECT_EQ(factor.kind, isRow ? FactorKind::Parallel : FactorKind::Whole);
+      EXPECT_EQ(factor.effect,
+                isRow ? FactorEffect::Parallel : FactorEffect::Whole);
     }
     SmallVector<Value> gradients(3);
     OpBuilder at(op->getContext());
@@ -397,7 +398,7 @@ TEST_F(Attention, RowsMayBeCut) {
     auto gradient = gradients[0].getDefiningOp<AttentionGradientOp>();
     unsigned reduced = 0;
     for (const Factor &factor : gradient.getPartitionRule().factors) {
-      if (factor.kind != FactorKind::Reduce)
+      if (factor.effect != FactorEffect::Reduce)
         continue;
       // Keys and values are for all queries.
       ++reduced;

@@ -84,7 +84,7 @@ TEST_F(Contraction, RuleAndCost) {
     PartitionRule rule = op.getPartitionRule();
     EXPECT_EQ(rule.factors.size(), 3u);
     const Factor &k = rule.factors[2];
-    EXPECT_EQ(k.kind, FactorKind::Reduce);
+    EXPECT_EQ(k.effect, FactorEffect::Reduce);
     EXPECT_EQ(k.reduction, ReductionKind::Sum);
     EXPECT_EQ(k.size, 3);
     EXPECT_TRUE(k.operandDims[0] && k.operandDims[1] && !k.resultDims[0]);

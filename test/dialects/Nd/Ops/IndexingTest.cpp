@@ -87,9 +87,9 @@ TEST_F(Indexing, SumsIntoATableAreNotPartial) {
             .getPartitionRule();
     EXPECT_EQ(rule.linearOperands.empty(), hasTable);
     for (const Factor &factor : rule.factors)
-      EXPECT_EQ(factor.kind, factor.resultDims[0] ? FactorKind::Parallel
-                             : hasTable           ? FactorKind::Whole
-                                                  : FactorKind::Reduce);
+      EXPECT_EQ(factor.effect, factor.resultDims[0] ? FactorEffect::Parallel
+                               : hasTable           ? FactorEffect::Whole
+                                                    : FactorEffect::Reduce);
   }
 }
 
@@ -149,8 +149,8 @@ TEST_F(Indexing, CutTablesGivePartialSums) {
           .getPartitionRule();
   ASSERT_EQ(rule.factors.size(), 3u);
   for (const Factor &factor : rule.factors)
-    EXPECT_EQ(factor.kind,
-              factor.resultDims[0] ? FactorKind::Parallel : FactorKind::Reduce);
+    EXPECT_EQ(factor.effect, factor.resultDims[0] ? FactorEffect::Parallel
+                                                  : FactorEffect::Reduce);
   EXPECT_EQ(rule.linearOperands, (SmallVector<unsigned, 2>{0}));
 }
 

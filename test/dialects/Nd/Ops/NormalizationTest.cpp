@@ -133,8 +133,8 @@ TEST_F(Normalization, RulesKeepTheDimWhole) {
     Value y = b.make<SoftmaxOp>(x[0], "c");
     PartitionRule rule = y.getDefiningOp<SoftmaxOp>().getPartitionRule();
     EXPECT_EQ(rule.factors.size(), 2u);
-    EXPECT_EQ(rule.factors[0].kind, FactorKind::Whole);
-    EXPECT_EQ(rule.factors[1].kind, FactorKind::Parallel);
+    EXPECT_EQ(rule.factors[0].effect, FactorEffect::Whole);
+    EXPECT_EQ(rule.factors[1].effect, FactorEffect::Parallel);
     return SmallVector<Value>{y};
   });
 }

@@ -399,7 +399,7 @@ TEST_F(PointwiseTest, RulesAlignByName) {
     Value sum = b.make<AddOp>(x[0], x[1]), product = b.make<MulOp>(x[0], x[1]);
     PartitionRule rule = sum.getDefiningOp<AddOp>().getPartitionRule();
     EXPECT_EQ(rule.factors.size(), 2u);
-    EXPECT_EQ(rule.factors[0].kind, FactorKind::Parallel);
+    EXPECT_EQ(rule.factors[0].effect, FactorEffect::Parallel);
     EXPECT_FALSE(rule.factors[0].operandDims[1]);
     EXPECT_TRUE(rule.jointlyLinear);
     EXPECT_TRUE(rule.linearOperands.empty());

@@ -140,8 +140,8 @@ TEST_F(Reduction, RulesAreReductionsOfTheirKind) {
                  Value y = b.make<ReduceMaxOp>(x[0], names({"b"}));
                  auto op = y.getDefiningOp<ReduceMaxOp>();
                  PartitionRule rule = op.getPartitionRule();
-                 EXPECT_EQ(rule.factors[0].kind, FactorKind::Parallel);
-                 EXPECT_EQ(rule.factors[1].kind, FactorKind::Reduce);
+                 EXPECT_EQ(rule.factors[0].effect, FactorEffect::Parallel);
+                 EXPECT_EQ(rule.factors[1].effect, FactorEffect::Reduce);
                  EXPECT_EQ(rule.factors[1].reduction, ReductionKind::Max);
                  EXPECT_TRUE(rule.linearOperands.empty());
                  EXPECT_EQ(op.getReductionKind(), ReductionKind::Max);

@@ -107,12 +107,12 @@ TEST_F(Shape, OnlyTheMajorPartOfASplitMayBeCut) {
     if (name == "q") {
       EXPECT_EQ(factor.operandDims[0].getValue(), "x");
       EXPECT_EQ(factor.size, 2);
-      EXPECT_EQ(factor.kind, FactorKind::Parallel);
+      EXPECT_EQ(factor.effect, FactorEffect::Parallel);
     } else if (name == "r") {
       EXPECT_EQ(factor.operandDims[0], nullptr);
-      EXPECT_EQ(factor.kind, FactorKind::Whole);
+      EXPECT_EQ(factor.effect, FactorEffect::Whole);
     } else {
-      EXPECT_EQ(factor.kind, FactorKind::Parallel);
+      EXPECT_EQ(factor.effect, FactorEffect::Parallel);
     }
   }
 }

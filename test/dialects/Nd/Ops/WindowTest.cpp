@@ -73,7 +73,7 @@ TEST_F(Window, OnlyZeroPaddingIsLinear) {
             .getPartitionRule();
     EXPECT_EQ(rule.linearOperands.empty(), value != 0);
     for (const Factor &factor : rule.factors)
-      EXPECT_EQ(factor.kind == FactorKind::Halo,
+      EXPECT_EQ(!factor.segments.empty(),
                 factor.resultDims[0].getValue() == "x");
   }
 }
@@ -94,7 +94,7 @@ TEST_F(Window, MayBeCutInOtherWays) {
         return b.make<SliceOp>(of[0], x, number(1), number(2));
       });
   ASSERT_EQ(ofSlice.size(), 1u);
-  EXPECT_EQ(ofSlice[0].kind, FactorKind::Reduce);
+  EXPECT_EQ(ofSlice[0].effect, FactorEffect::Reduce);
   EXPECT_EQ(ofSlice[0].size, 8);
   EXPECT_EQ(ofSlice[0].operandDims[0], x);
   EXPECT_EQ(ofSlice[0].resultDims[0], none);
@@ -104,7 +104,8 @@ TEST_F(Window, MayBeCutInOtherWays) {
   auto ofConcat = getAlternatives(
       {getInput(1), getInput(20), getInput(7), getInput(2)}, concat);
   ASSERT_EQ(ofConcat.size(), 1u);
-  EXPECT_EQ(ofConcat[0].kind, FactorKind::Halo);
+  EXPECT_EQ(ofConcat[0].effect, FactorEffect::Parallel);
+  EXPECT_EQ(ofConcat[0].segments.size(), 4u);
   EXPECT_TRUE(llvm::equal(ofConcat[0].operandDims,
                           SmallVector<StringAttr>{none, x, x, none}));
   EXPECT_EQ(ofConcat[0].resultDims[0], x);
