@@ -51,7 +51,7 @@ public:
       : block(block), planner(planner), mesh(mesh), moves(moves) {}
 
   /// The choice for each of `ops`, which follow one another in the block. The
-  /// block has built the ops before them.
+  /// planner of the block has planned the ops before them.
   llvm::SmallVector<FactorChoice> run(llvm::ArrayRef<mlir::Operation *> ops);
   /// The cost of the choices that run() returned, with the ends of the block.
   double getCost() const { return cost; }

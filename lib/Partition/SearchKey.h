@@ -88,10 +88,10 @@ private:
       results;
 };
 
-/// The key of a search of `ops`, which follow one another in the block's
-/// block, with these moves: how the ops depend on one another, how they may be
+/// The key of a search of `ops`, which follow one another in the block
+/// with these moves: how the ops depend on one another, how they may be
 /// cut, in which forms the values from before them are there, and what is
-/// wanted of all values. The block has built the ops before them.
+/// wanted of all values. Its planner has planned the ops before them.
 ///
 /// The planner is no part of it but for its cost of points: keys of planners
 /// that share their plans may be compared.
