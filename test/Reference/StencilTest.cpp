@@ -16,12 +16,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
+#include "lib/Steps/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -96,9 +96,7 @@ protected:
     return succeeded(passes.run(module));
   }
 
-  static void addAutodiff(OpPassManager &passes) {
-    autodiff::addAutodiffPasses(passes, autodiff::Recompute::Cheap);
-  }
+  static void addSteps(OpPassManager &passes) { steps::addStepsPasses(passes); }
 
   /// The stencil on its ranks, with collectives, after a comparison with one
   /// device. Null after errors, which the test has reported.
@@ -113,8 +111,7 @@ protected:
         llvm::SMLoc());
     auto module =
         parseModel(sources, context, {stencil.mesh, stencil.layout, {}});
-    if (!module ||
-        !runPasses(*module, {addAutodiff, layout::addLayoutPasses})) {
+    if (!module || !runPasses(*module, {addSteps, layout::addLayoutPasses})) {
       ADD_FAILURE() << errors << what;
       return {};
     }
