@@ -69,7 +69,11 @@ static LogicalResult partition(func::FuncOp function) {
 
 namespace {
 struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
+  using PartitionProgramBase::PartitionProgramBase;
+
   void runOnOperation() override {
+    if (!plans.empty() && failed(spmd::readPlans(getOperation(), plans)))
+      return signalPassFailure();
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (failed(partition(function)))
         return signalPassFailure();

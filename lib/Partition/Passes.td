@@ -89,25 +89,15 @@ def ChoosePlan : Pass<"meshc-choose-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
-def ReadPlan : Pass<"meshc-read-plan", "::mlir::ModuleOp"> {
-  let summary = "gives each function the plan that a file has for it";
-  let description = [{
-    The file is what meshc writes beside the dump of the phase partition: a dictionary
-    of plans by the names of the functions. The pass fails, with an error at the
-    function or at the place in the file, if the file has no plan for a function, or
-    one for a function that is not there.
-  }];
-  let options = [Option<"file", "file", "std::string", "", "the file with the plans">];
-  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
-}
-
 def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
   let summary = "makes every op local, as the functions' plans say; moves become spmd.reshard";
   let description = [{
     Rebuilds every function with sharded types from its plan, the attribute
     `spmd.plan`, in one pass over the steps. Removes the plan, `nd.sharding` and
     `nd.open_dims`. A plan that does not fit the function is an error that names the
-    step: plans may come from a file (meshc-read-plan).
+    step. With `plans`, the plans are those of a file, as meshc writes it beside the
+    dump of the phase partition: a dictionary by the names of the functions. It must
+    have a plan for each function, and none for others.
 
     ```mlir
     !s = !nd.tensor<f32, []>
@@ -138,6 +128,7 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"plans", "plans", "std::string", "", "a file with the functions' plans">];
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 

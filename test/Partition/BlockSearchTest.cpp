@@ -365,6 +365,7 @@ std::string partitionText(const std::string &text, MLIRContext &context) {
   auto module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module) << text;
   PassManager passes(&context);
+  passes.addPass(createChoosePlan());
   passes.addPass(createPartitionProgram());
   EXPECT_TRUE(module && succeeded(passes.run(*module))) << text;
   std::string result;

@@ -9,8 +9,9 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Pipeline/Compile.h"
-#include "lib/Pipeline/Pipeline.h"
+#include "lib/Collectives/Passes.h"
+#include "lib/Layout/Passes.h"
+#include "lib/Partition/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/describe-ops/Formulas.h"
 #include "llvm/ADT/STLExtras.h"
@@ -62,15 +63,11 @@ static OwningOpRef<ModuleOp> cut(func::FuncOp function, StringRef dim) {
 }
 
 static LogicalResult compileToCollectives(ModuleOp module) {
-  CompileOptions options;
-  for (size_t i = getPhaseNumber("layout"); i <= getPhaseNumber("collectives");
-       ++i) {
-    PassManager passes(module.getContext());
-    getPhases()[i].addPasses(passes, options);
-    if (failed(passes.run(module)))
-      return failure();
-  }
-  return success();
+  PassManager passes(module.getContext());
+  layout::addLayoutPasses(passes);
+  partition::addPartitionPasses(passes);
+  collectives::addCollectivesPasses(passes);
+  return passes.run(module);
 }
 
 FailureOr<std::vector<Cut>> findCuts(func::FuncOp function) {

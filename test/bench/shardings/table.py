@@ -16,8 +16,8 @@ COUNTER = {"name": "counter", "source": "a second for each FLOP of a product, 10
 
 def find_other_program(meshc, dumps):
     """What is wrong if the dump after the phase partition does not follow from the one before it and from the plans: nothing, or a text."""
-    build = [meshc.parent / "mesh-opt", dumps / "02-layout.mlir", f"-meshc-read-plan=file={dumps / '03-partition.plan'}",
-             "-meshc-partition-program", "-meshc-move-windows", "-cse", "-meshc-verify-partition"]
+    build = [meshc.parent / "mesh-opt", dumps / "02-layout.mlir", f"-meshc-partition-program=plans={dumps / '03-partition.plan'}",
+             "-meshc-move-windows", "-cse", "-meshc-verify-partition"]
     texts = []
     for words in (build, [meshc.parent / "mesh-opt", dumps / "03-partition.mlir"]):
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
