@@ -300,8 +300,10 @@ static FailureOr<PlanAttr> parsePlan(AsmParser &parser, unsigned depth) {
   }
   if (parseForms(parser, ends))
     return failure();
-  auto plan = parser.getChecked<PlanAttr>(start, parser.getContext(), arguments,
-                                          steps, ends, gathersOnce);
+  auto plan = PlanAttr::getChecked(
+      [&] { return parser.emitError(start); }, parser.getContext(),
+      ArrayRef<FormAttr>(arguments), ArrayRef<StepAttr>(steps),
+      ArrayRef<FormAttr>(ends), gathersOnce);
   if (!plan)
     return failure();
   return plan;

@@ -8,6 +8,7 @@
 #include "lib/Partition/LoopPlanner.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ParameterGathers.h"
+#include "lib/Partition/BuildOp.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/WideSums.h"
 #include "llvm/Support/DebugLog.h"
