@@ -177,9 +177,9 @@ bool ExchangePlanner::addTraffic(BlockExchange &exchange) {
   return !exchange.windows.empty();
 }
 
-/// A value with groups of entries, or one for each: it has as many as the ranks
-/// divide, the last of which are padding. A window adds or drops the padding,
-/// and moves what blocks lack.
+/// Plans the exchange for a value with a group of entries (or one entry) for
+/// each entry of the factor. Padding makes its size a multiple of the ranks. A
+/// window adds or removes the padding and moves the entries that blocks lack.
 bool ExchangePlanner::addGroups(BlockExchange exchange, const Access &access,
                                 bool isOperand, int64_t line) {
   StringRef dim = exchange.dim.getValue();

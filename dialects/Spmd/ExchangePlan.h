@@ -79,10 +79,12 @@ nd::Segment getCommonSegment(int64_t a, int64_t b);
 ///
 /// Nothing where the types contradict the factors, where planWindow gives none
 /// for one of the windows, or if a factor in segments is not the only one that
-/// is exchanged. For an access in windows, also nothing where more than eight
-/// pieces move along the factor, where 32 bits do not number a widened value,
-/// where a widened block is no smaller than the value, or where no rank needs
-/// an entry of it.
+/// is exchanged. For an access in windows there are four more reasons:
+///
+/// - more than eight pieces move along the factor;
+/// - 32 bits do not number the entries of a widened value;
+/// - a widened block is no smaller than the value;
+/// - no rank needs an entry of the value.
 std::optional<ExchangePlan>
 planExchange(const nd::PartitionRule &rule,
              llvm::ArrayRef<AxisList> axesOfFactor,

@@ -23,7 +23,7 @@ using spmd::StepKind;
 // Forms
 //===----------------------------------------------------------------------===//
 
-/// The value of which a step that names an op makes a form.
+/// The value that a step makes a form of, if the step names an op.
 static Value getMadeValue(const PlanStep &step, size_t result) {
   return step.kind == StepKind::Return ? step.op->getOperand(0)
                                        : step.op->getResult(result);
