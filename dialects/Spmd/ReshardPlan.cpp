@@ -67,13 +67,22 @@ static bool isReachable(TensorType from, TensorType to) {
   return !changesKind && mayRound(from, to);
 }
 
-double ReshardPlanner::getLeastCost(TensorType from, TensorType to) const {
+double ReshardPlanner::getLeastCost(TensorType from, TensorType to) {
+  if (from == to)
+    return 0;
   if (auto plan = known.find({from, to}); plan != known.end())
     return plan->second->cost;
-  if (!isReachable(from, to))
-    return std::numeric_limits<double>::infinity();
-  TensorType whole = dropPartial(to, getFurtherPartial(to, from));
-  return getLeastByteCost(byteCosts) * getLeastBytesOverAll(from, whole, mesh);
+  auto [cost, isNew] = least.try_emplace({from, to}, 0);
+  if (!isNew)
+    return cost->second;
+  if (!isReachable(from, to)) {
+    cost->second = std::numeric_limits<double>::infinity();
+  } else {
+    TensorType whole = dropPartial(to, getFurtherPartial(to, from));
+    cost->second =
+        getLeastByteCost(byteCosts) * getLeastBytesOverAll(from, whole, mesh);
+  }
+  return cost->second;
 }
 
 double ReshardPlanner::getByteCost(ArrayRef<StringAttr> axes) const {

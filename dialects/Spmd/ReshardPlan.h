@@ -120,7 +120,7 @@ public:
   }
   /// No plan costs less, but for rounding. Takes less time than a plan that is
   /// not known yet.
-  double getLeastCost(nd::TensorType from, nd::TensorType to) const;
+  double getLeastCost(nd::TensorType from, nd::TensorType to);
   /// The cost of a byte over any of `axes`: the highest one.
   double getByteCost(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The same, of all axes of the mesh.
@@ -145,6 +145,8 @@ private:
   /// Those that this planner has asked for.
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, const ReshardPlan *>
       known;
+  /// What getLeastCost has found.
+  llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, double> least;
 };
 
 /// Gives the dialect the plans that planners of one context share.

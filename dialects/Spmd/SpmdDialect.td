@@ -45,6 +45,7 @@ def Spmd_Dialect : Dialect {
     | `spmd.causes` | a collective or window | instead of `nd.name`: one location per operand of a combined collective, `loc("name"("gpt.mesh":14:13))`; of a window whose op has no name, and of the permutes that it becomes |
     | `spmd.use` | an all_gather | a number from 2 on: the gather sends again what an earlier one sends, and nobody takes both for one |
     | `spmd.plan` | a function | `#spmd.plan`, between the choice of plans and the building of the program |
+    | `spmd.price` | a function | what meshc-choose-plan estimates of the plan, f64: `seconds`, `arena` in bytes, and `bytes.AXIS`, which a rank sends over each axis |
     | `spmd.exact_stacks` | a loop | the numbers of stacked results whose entries are kept as the layout has them, and not cut further; in trials, before the phase partition |
     | `spmd.shared_axes` | a loop | names of axes that cut what the loop carries, so that their ranks share its work |
     | `spmd.gather_once` | the module | none: parameters are gathered once for all micro-batches |

@@ -106,6 +106,8 @@ static constexpr KnownAttribute knownAttributes[] = {
      isAtLeast<2>},
     {"spmd.plan", "a function", isOneOf<FunctionOpInterface>, "a #spmd.plan<…>",
      isA<PlanAttr>},
+    {"spmd.price", "a function", isOneOf<FunctionOpInterface>, numbersFromZero,
+     isDictionaryOf<isNotNegative>},
     {"spmd.exact_stacks", "a loop", isOneOf<nd::ScanOp>,
      "an array of i64 numbers", isNumbers},
     {"spmd.shared_axes", "a loop", isOneOf<nd::ScanOp>,

@@ -31,15 +31,7 @@ struct StepTime {
 };
 
 /// Simulates the calls of a step function, after the schedule phase, in their
-/// order, on two resources: the rank's device and its network. A call occupies
-/// the device. A collective occupies the network from its beginning or from the
-/// end of the collective before it; for 1 - overlap of its seconds it also
-/// occupies the device. A wait lasts until its collective has ended. A cache,
-/// if the machine has one, holds the last bytes that calls have accessed.
-///
-/// Of a loop, a few iterations are simulated; those between the first and the
-/// last ones take the same time each. A loop that may end early runs all its
-/// iterations.
+/// order (StepSimulation). A loop that may end early runs all its iterations.
 StepTime predictStep(exec::FuncOp function, const Machine &machine);
 
 } // namespace meshc::cost

@@ -208,6 +208,7 @@ void BlockSearch::advance(Operation *op) {
   for (OpResult result : op->getResults())
     wantedResults.push_back(block.getWanted(result));
   keyOfOp = getKeyOfOp(op);
+  cutsOfOp.reset();
   const bool isProduct = hasMostPoints(op);
   const Sums sums = findSums(op);
   llvm::SmallVector<size_t> ofState;

@@ -14,6 +14,7 @@
 #ifndef MESHC_LIB_PARTITION_BLOCKSEARCH_H
 #define MESHC_LIB_PARTITION_BLOCKSEARCH_H
 
+#include "lib/Partition/OpCuts.h"
 #include "lib/Partition/SearchKey.h"
 
 namespace meshc::partition {
@@ -213,8 +214,9 @@ private:
   llvm::SmallVector<WantedResult> wantedResults;
   llvm::DenseMap<std::pair<unsigned, nd::TensorType>, nd::TensorType>
       settledResults;
-  SearchKey keyOfOp;        ///< of the op at hand
-  int64_t leastOfLarge = 0; ///< elements of a large value
+  SearchKey keyOfOp;              ///< of the op at hand
+  std::optional<OpCuts> cutsOfOp; ///< the same, once a search needs it
+  int64_t leastOfLarge = 0;       ///< elements of a large value
   bool hasProducts = false;
   size_t steps = 0; ///< ops that the states have behind them
   double cost = 0, bytes = 0;

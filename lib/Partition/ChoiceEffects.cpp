@@ -42,7 +42,9 @@ BlockSearch::findChoices(Operation *op, const AvailableForms &forms) {
   for (const OperandForms &each : operands)
     key.add(each);
   return planner.getFound<SearchMemo<Choices>>().get(std::move(key), [&] {
-    return Choices(findFactorChoices(op, operands, wantedResults, planner, mesh,
+    if (!cutsOfOp)
+      cutsOfOp.emplace(op, wantedResults, mesh);
+    return Choices(findFactorChoices(*cutsOfOp, operands, planner, mesh,
                                      block.getLinkedCuts(), moves,
                                      bounds.choices));
   });

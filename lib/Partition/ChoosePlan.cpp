@@ -21,7 +21,8 @@ namespace meshc::partition {
 
 using nd::TensorType;
 
-static constexpr llvm::StringLiteral refusedShareName = "spmd.refused_share";
+static constexpr llvm::StringLiteral refusedShareName = "spmd.refused_share",
+                                     priceName = "spmd.price";
 
 /// The wanted shardings of the arguments (or results) of a function. Fails,
 /// with an error on the function, if one is missing.
@@ -42,10 +43,12 @@ collectShardings(func::FuncOp function, bool ofResults,
   return success();
 }
 
-/// The plan of a function; null, with an error, if it cannot be partitioned.
+/// The plan of a function, and its price with a cost model; null, with an
+/// error, if it cannot be partitioned.
 static spmd::PlanAttr choosePlan(func::FuncOp function,
                                  spmd::ReshardPlanner &planner,
-                                 MoveLimit &limit) {
+                                 MoveLimit &limit, const cost::CostModel *model,
+                                 std::optional<PlanPrice> &price) {
   if (!function.getBody().hasOneBlock()) {
     function.emitError("a function must have one block");
     return {};
@@ -62,14 +65,16 @@ static spmd::PlanAttr choosePlan(func::FuncOp function,
   blockPlanner.setEnds(results);
   if (failed(blockPlanner.run()))
     return {};
-  auto plan = getAttribute(*blockPlanner.takePlan(), block, numbers,
-                           limit.options.gathersOnce);
+  const std::shared_ptr<BlockPlan> chosen = blockPlanner.takePlan();
+  if (model)
+    price = getPrice(*chosen, block, planner, *model);
+  auto plan = getAttribute(*chosen, block, numbers, limit.options.gathersOnce);
   sortOps(block, numbers);
   return plan;
 }
 
-FailureOr<ChosenPlans> choosePlans(ModuleOp layout,
-                                   const PlanOptions &options) {
+FailureOr<ChosenPlans> choosePlans(ModuleOp layout, const PlanOptions &options,
+                                   const cost::CostModel *model) {
   auto planner = spmd::ReshardPlanner::of(layout, options.pointCost);
   // Only its blocks ask for another plan.
   func::FuncOp compared = findCompared(layout);
@@ -77,7 +82,9 @@ FailureOr<ChosenPlans> choosePlans(ModuleOp layout,
   NamedAttrList plans;
   for (auto function : layout.getOps<func::FuncOp>()) {
     MoveLimit limit(options);
-    spmd::PlanAttr plan = choosePlan(function, planner, limit);
+    spmd::PlanAttr plan =
+        choosePlan(function, planner, limit,
+                   function == compared ? model : nullptr, chosen.price);
     if (!plan)
       return failure();
     plans.set(function.getName(), plan);
@@ -86,6 +93,18 @@ FailureOr<ChosenPlans> choosePlans(ModuleOp layout,
   }
   chosen.plans = plans.getDictionary(layout.getContext());
   return chosen;
+}
+
+/// Notes the price in the function's attribute `spmd.price`.
+static void setPrice(func::FuncOp function, const PlanPrice &price) {
+  Builder builder(function.getContext());
+  NamedAttrList numbers;
+  numbers.set("seconds", builder.getF64FloatAttr(price.time.seconds));
+  numbers.set("arena", builder.getF64FloatAttr(price.arenaBytes));
+  for (const spmd::AxisTraffic &sent : price.bytes)
+    numbers.set(("bytes." + sent.axis.getValue()).str(),
+                builder.getF64FloatAttr(sent.bytes));
+  function->setAttr(priceName, numbers.getDictionary(function.getContext()));
 }
 
 namespace {
@@ -105,9 +124,21 @@ struct ChoosePlan : impl::ChoosePlanBase<ChoosePlan> {
       module.emitError("move-share must be at least 0, and point-cost above 0");
       return signalPassFailure();
     }
-    FailureOr<ChosenPlans> chosen = choosePlans(module, options);
+    std::optional<cost::CostModel> model;
+    if (!machine.empty()) {
+      llvm::Expected<cost::Machine> found = cost::findMachine(machine);
+      if (!found) {
+        module.emitError(llvm::toString(found.takeError()));
+        return signalPassFailure();
+      }
+      model.emplace(*found, nd::MeshAttr::of(module));
+    }
+    FailureOr<ChosenPlans> chosen =
+        choosePlans(module, options, model ? &*model : nullptr);
     if (failed(chosen) || failed(spmd::setPlans(module, chosen->plans)))
       return signalPassFailure();
+    if (chosen->price)
+      setPrice(findCompared(module), *chosen->price);
     module->removeAttr(refusedShareName);
     if (chosen->refusedShare)
       module->setAttr(refusedShareName,

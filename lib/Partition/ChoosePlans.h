@@ -8,6 +8,7 @@
 #define MESHC_LIB_PARTITION_CHOOSEPLANS_H
 
 #include "lib/Partition/PlanOptions.h"
+#include "lib/Partition/PlanPrice.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace meshc::partition {
@@ -19,13 +20,17 @@ struct ChosenPlans {
   /// that is worth a trial. Of the function findCompared; nothing if there is
   /// none.
   std::optional<double> refusedShare;
+  /// Of the function findCompared, if there is one and a price was asked for.
+  std::optional<PlanPrice> price;
 };
 
 /// Chooses the plan of each function of a program after the phase layout, which
 /// stays as it is (the pass meshc-choose-plan describes the search). Fails,
-/// with an error at the op, if one cannot be partitioned.
-mlir::FailureOr<ChosenPlans> choosePlans(mlir::ModuleOp layout,
-                                         const PlanOptions &options);
+/// with an error at the op, if one cannot be partitioned. With a cost model,
+/// prices the plan of the function by whose time programs are compared.
+mlir::FailureOr<ChosenPlans>
+choosePlans(mlir::ModuleOp layout, const PlanOptions &options,
+            const cost::CostModel *model = nullptr);
 
 } // namespace meshc::partition
 

@@ -24,7 +24,7 @@ double WantedResult::getCost(TensorType made,
 }
 
 double WantedResult::getLeastCost(TensorType made,
-                                  const spmd::ReshardPlanner &planner) const {
+                                  spmd::ReshardPlanner &planner) const {
   TensorType part = scattered ? scatterSum(made, scattered) : made;
   return planner.getLeastCost(made, part) +
          planner.getLeastCost(part, desired.settle(part)) * share;

@@ -50,8 +50,7 @@ struct WantedResult {
   /// `made`, for one execution of the op; see OperandForms::share.
   double getCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
   /// It is not less than this (spmd::ReshardPlanner::getLeastCost).
-  double getLeastCost(nd::TensorType made,
-                      const spmd::ReshardPlanner &planner) const;
+  double getLeastCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
 
   DesiredSharding desired;
   /// How often it is resharded to it for one execution of the op; see
@@ -86,6 +85,8 @@ struct FactorChoice {
   bool movesAxes = false;
 };
 
+class OpCuts; // OpCuts.h
+
 /// Whether axes may move to dims that they cut in no operand, no wanted result,
 /// and nothing that is linked to them; see findFactorChoices.
 enum class AxisMoves { None, One };
@@ -108,8 +109,8 @@ double countPoints(mlir::Operation *op);
 /// has elements, as products have.
 bool hasMostPoints(mlir::Operation *op);
 
-/// The at most `count` best choices for `op`, the best one first. There is
-/// always one: nothing cut.
+/// The at most `count` best choices for an op, the best one first. There is
+/// always one: nothing cut. `known` is of this op, and of one planner.
 ///
 /// The axes of a factor are those of its dims, and of the dims that `cuts`
 /// links to them. With AxisMoves::One, those of one other dim may move there: a
@@ -120,8 +121,7 @@ bool hasMostPoints(mlir::Operation *op);
 /// elements move axes, and only where it is cheaper by itself than all choices
 /// that move none.
 llvm::SmallVector<FactorChoice>
-findFactorChoices(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
-                  llvm::ArrayRef<WantedResult> wanted,
+findFactorChoices(OpCuts &known, llvm::ArrayRef<OperandForms> operands,
                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
                   const LinkedCuts &cuts, AxisMoves moves, size_t count);
 

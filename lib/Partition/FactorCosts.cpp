@@ -96,7 +96,7 @@ llvm::SmallVector<AxisList> FactorSearch::getAxesOfFactors() const {
 /// Whether each alternative that is cut has its dims for itself, and no
 /// exchange of few halos could take its place.
 bool FactorSearch::mayTakeAlternatives() {
-  auto isCut = [&](size_t i) { return numbered[i][chosen[i]].axes != 0; };
+  auto isCut = [&](size_t i) { return candidates[i][chosen[i]].axes != 0; };
   for (unsigned i = 0; i < rule.factors.size(); ++i) {
     if (!rule.factors[i].isAlternative || !isCut(i))
       continue;
@@ -116,10 +116,10 @@ bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
   const Factor &factor = rule.factors[halo];
   if (factor.segments.empty() || factor.isAlternative)
     return false;
-  auto [known, isNew] =
+  auto [few, isNew] =
       fewHalos.try_emplace({alternative, chosen[alternative]}, false);
   if (!isNew)
-    return known->second;
+    return few->second;
   llvm::SmallVector<AxisList> axes(rule.factors.size());
   axes[halo] = getAxes(alternative);
   llvm::SmallVector<TensorType> types;
@@ -131,8 +131,8 @@ bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
       getTypeAlong(nd::getTensorType(op->getResult(0)), rule, axes,
                    [&](const Factor &of) { return of.resultDims[0]; });
   auto plan = spmd::planExchange(rule, axes, types, {result}, mesh);
-  known->second = plan && plan->traffic[halo].permutes <= fewPermutes;
-  return known->second;
+  few->second = plan && plan->traffic[halo].permutes <= fewPermutes;
+  return few->second;
 }
 
 /// Whether all sums over ranks, and those that stay, are by one reduction.
@@ -142,7 +142,7 @@ bool FactorSearch::reduceAlike() const {
     kind = nd::ReductionKind::Sum;
   for (auto [index, factor] : llvm::enumerate(rule.factors)) {
     if (factor.effect != FactorEffect::Reduce ||
-        numbered[index][chosen[index]].axes == 0)
+        candidates[index][chosen[index]].axes == 0)
       continue;
     if (kind && *kind != factor.reduction)
       return false;
@@ -152,16 +152,12 @@ bool FactorSearch::reduceAlike() const {
 }
 
 FactorSearch::CutOperand &FactorSearch::getOperand(unsigned operand) {
-  const unsigned node = nodes.back()[operand];
-  auto &known = cutOperands[operand];
-  if (known.size() <= node)
-    known.resize(node + 1);
-  CutOperand &cut = known[node];
-  if (std::exchange(cut.isKnown, true))
+  CutOperand &cut = known.getOperand(operand, nodes[operand]);
+  if (cut.search == number)
     return cut;
-  TensorType whole = getTypeAlong(
-      nd::getTensorType(op->getOperand(operand)), rule, getAxesOfFactors(),
-      [&](const Factor &factor) { return factor.operandDims[operand]; });
+  cut = {number, {}, {}, {}};
+  TensorType whole = known.getOperandType(operand, nodes[operand],
+                                          [&] { return getAxesOfFactors(); });
   if (!whole)
     return cut;
   TensorType type = isKept[operand]
@@ -197,13 +193,11 @@ bool FactorSearch::keepsWide() const {
 }
 
 FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
-  const unsigned node = nodes.back()[operands.size() + result];
-  auto &known = cutResults[result];
-  if (known.size() <= node)
-    known.resize(node + 1);
-  CutResult &cut = known[node];
-  if (std::exchange(cut.isKnown, true))
+  CutResult &cut = known.getResult(result, nodes[operands.size() + result]);
+  const size_t search = kept->operands.empty() ? OpCuts::withoutSums : number;
+  if (cut.search == search)
     return cut;
+  cut = {search, {}, {}};
   std::optional<nd::ReductionKind> kind;
   if (!kept->axes.empty())
     kind = nd::ReductionKind::Sum;
@@ -255,7 +249,7 @@ std::optional<double> FactorSearch::getOperandBytes(
 /// Whether the operand is also an earlier one, which is cut alike. It moves
 /// once.
 bool FactorSearch::isRepeated(unsigned operand) {
-  return llvm::any_of(same[operand], [&](unsigned other) {
+  return llvm::any_of(known.same[operand], [&](unsigned other) {
     return getOperand(other).type == getOperand(operand).type;
   });
 }
@@ -304,7 +298,8 @@ bool FactorSearch::addHaloCosts(Found &found) const {
     for (const spmd::BlockExchange &exchange :
          isOperand ? plan->operands : plan->results)
       plan->traffic[exchange.factor].bytes -=
-          exchange.bytes * (1 - movedWindows.getShare(exchange, isOperand));
+          exchange.bytes *
+          (1 - known.movedWindows.getShare(exchange, isOperand));
   for (auto [axes, traffic] : llvm::zip(axesOfFactor, plan->traffic))
     if (traffic.bytes > 0)
       found.haloBytes += traffic.bytes * planner.getByteCost(axes);

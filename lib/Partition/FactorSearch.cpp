@@ -16,37 +16,28 @@ using nd::FactorEffect;
 using nd::TensorType;
 using spmd::AxisList;
 
-/// More combinations than this are not searched; the first candidates are those
-/// that the results want.
+/// After so many beginnings, the search ends with the combinations that it has.
 static constexpr int64_t searchLimit = 20000;
 
-FactorSearch::FactorSearch(Operation *op, ArrayRef<OperandForms> operands,
-                           ArrayRef<WantedResult> wanted,
+FactorSearch::FactorSearch(OpCuts &known, ArrayRef<OperandForms> operands,
                            spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
                            const LinkedCuts &cuts, AxisMoves moves,
                            size_t count)
-    : op(op), moves(moves), count(count),
-      rule(nd::joinAlternatives(
-          cast<nd::NamedOpInterface>(op).getPartitionRule())),
-      movedWindows(op, rule, mesh), points(countPoints(op)),
-      isProduct(hasMostPoints(op)),
-      pointCost((isProduct ? 1 : planner.getPointCost()) *
+    : known(known), op(known.op), rule(known.rule), moves(moves), count(count),
+      pointCost((known.isProduct ? 1 : planner.getPointCost()) *
                 planner.getDearestByte()),
-      operands(operands), wanted(wanted), planner(planner), mesh(mesh),
-      cuts(cuts), chosen(rule.factors.size()) {}
+      operands(operands), wanted(known.wanted), planner(planner), mesh(mesh),
+      cuts(cuts), chosen(known.rule.factors.size()) {}
 
-void FactorSearch::evaluate(const Combination &combination) {
-  const auto *place = places.data() + combination.first;
-  std::copy_n(place, chosen.size(), chosen.begin());
-  std::copy_n(place + chosen.size(), trees.size(), nodes.back().begin());
+void FactorSearch::evaluate(const Beginning &combination) {
   Found found;
-  found.number = combination.number;
-  found.work = combination.work;
+  found.way = way;
+  found.work = (combination.work + combination.ofRank) * pointCost;
   found.movesAxes = combination.hasMoved;
   found.staysPartial = keepsPartial;
   if (!addOperandCosts(found))
     return;
-  if (hasWindows) {
+  if (known.hasWindows) {
     setTypes(found);
     if (!addHaloCosts(found))
       return;
@@ -59,60 +50,14 @@ void FactorSearch::evaluate(const Combination &combination) {
   }
   if (!found.movesAxes)
     leastInPlace = std::min(leastInPlace, found.getCost());
+  found.chosen = chosen;
   if (best.size() == count && !isBetter(found, best.back()))
     return;
-  if (!hasWindows)
+  if (!known.hasWindows)
     setTypes(found);
-  found.chosen = chosen;
   best.insert(llvm::upper_bound(best, found, isBetter), std::move(found));
   if (best.size() > count)
     best.pop_back();
-}
-
-/// Evaluates the combinations that may be among the best.
-void FactorSearch::evaluateAll() {
-  auto comesBefore = [](const Combination &a, const Combination &b) {
-    return std::pair(a.leastCost, a.number) < std::pair(b.leastCost, b.number);
-  };
-  if (best.size() + combinations.size() > count)
-    llvm::sort(combinations, comesBefore);
-  for (const Combination &combination : combinations)
-    if (!isTooDear(combination.leastCost))
-      evaluate(combination);
-  combinations.clear();
-  places.clear();
-}
-
-/// Enters the combination at hand, if it is possible.
-void FactorSearch::collect(bool hasMoved, double ofRank) {
-  if (hasAlternatives && !mayTakeAlternatives())
-    return;
-  const int64_t number = tried++;
-  double bytes = 0, work = 0;
-  if (!reduceAlike())
-    return;
-  for (unsigned i = 0; i < operands.size(); ++i) {
-    const CutOperand &cut = getOperand(i);
-    if (!cut.type)
-      return;
-    if (isRepeated(i))
-      continue;
-    work += cut.work;
-    bytes += cut.leastBytes * operands[i].share;
-  }
-  for (unsigned i = 0; i < op->getNumResults(); ++i) {
-    const CutResult &cut = getResult(i);
-    if (!cut.type)
-      return;
-    bytes += cut.leastBytes;
-  }
-  work += ofRank;
-  work *= pointCost;
-  constexpr double roundedDown = 1 - 1e-9;
-  combinations.push_back(
-      {(bytes + work) * roundedDown, work, number, hasMoved, places.size()});
-  llvm::append_range(places, chosen);
-  llvm::append_range(places, nodes.back());
 }
 
 /// At equal cost, axes stay where they are, and a later reduction is better:
@@ -125,33 +70,88 @@ bool FactorSearch::isBetter(const Found &a, const Found &b) {
     return b.movesAxes;
   if (a.staysPartial != b.staysPartial)
     return a.staysPartial;
-  return a.number < b.number;
+  return std::tie(a.way, a.chosen) < std::tie(b.way, b.chosen);
 }
 
 //===----------------------------------------------------------------------===//
 // All combinations
 //===----------------------------------------------------------------------===//
 
-void FactorSearch::visit(unsigned factor, uint32_t used, bool hasMoved,
-                         double ofRank) {
-  if (tried >= searchLimit) {
-    evaluateAll();
-    if (!best.empty())
-      return;
-  }
-  if (factor == rule.factors.size())
-    return collect(hasMoved, ofRank);
-  for (auto [number, candidate] : llvm::enumerate(numbered[factor])) {
-    if ((candidate.isMoved && hasMoved) || (candidate.axes & used) != 0)
+/// Sets the combination at hand.
+void FactorSearch::recall(const Beginning &beginning) {
+  const auto *place = places.data() + beginning.first;
+  std::copy_n(place, chosen.size(), chosen.begin());
+  std::copy_n(place + chosen.size(), nodes.size(), nodes.begin());
+}
+
+/// Adds the least that the values send whose cut is decided now. False if an op
+/// cannot have them so.
+bool FactorSearch::addDecided(Beginning &beginning) {
+  for (unsigned value : known.decidedBy[beginning.size]) {
+    if (value >= operands.size()) {
+      const CutResult &cut = getResult(value - operands.size());
+      if (!cut.type)
+        return false;
+      beginning.leastBytes += cut.leastBytes;
       continue;
-    chosen[factor] = number;
-    nodes[factor + 1] = nodes[factor];
-    for (unsigned value : valuesAlong[factor]) {
-      unsigned &node = nodes[factor + 1][value];
-      node = trees[value].getChild(node, number, numbered[factor].size());
     }
-    visit(factor + 1, used | candidate.axes, hasMoved || candidate.isMoved,
-          ofRank / candidate.ranks);
+    const CutOperand &cut = getOperand(value);
+    if (!cut.type)
+      return false;
+    if (isRepeated(value))
+      continue;
+    beginning.work += cut.work;
+    beginning.leastBytes += cut.leastBytes * operands[value].share;
+  }
+  return true;
+}
+
+/// Enters the beginning at hand, if it may lead to a combination that is among
+/// the best.
+void FactorSearch::add(Beginning beginning) {
+  if (!addDecided(beginning))
+    return;
+  if (beginning.size == rule.factors.size() &&
+      ((known.hasAlternatives && !mayTakeAlternatives()) || !reduceAlike()))
+    return;
+  constexpr double roundedDown = 1 - 1e-9;
+  double leastWork =
+      beginning.work + beginning.ofRank / mostRanks[beginning.size];
+  beginning.leastCost =
+      (beginning.leastBytes + leastWork * pointCost) * roundedDown;
+  if (isTooDear(beginning.leastCost))
+    return;
+  beginning.first = places.size();
+  llvm::append_range(places, chosen);
+  llvm::append_range(places, nodes);
+  beginnings.push_back(beginning);
+  std::push_heap(beginnings.begin(), beginnings.end(), comesLater);
+}
+
+/// Of equal bounds, the one with more candidates comes first, and then the one
+/// that was found first.
+bool FactorSearch::comesLater(const Beginning &a, const Beginning &b) {
+  return std::tuple(a.leastCost, b.size, a.first) >
+         std::tuple(b.leastCost, a.size, b.first);
+}
+
+/// Gives the next factor each of its candidates.
+void FactorSearch::extend(const Beginning &beginning) {
+  const unsigned factor = beginning.size;
+  for (auto [index, candidate] : llvm::enumerate(candidates[factor])) {
+    if ((candidate.isMoved && beginning.hasMoved) ||
+        (candidate.axes & beginning.used) != 0)
+      continue;
+    recall(beginning);
+    chosen[factor] = index;
+    for (unsigned value : known.valuesAlong[factor])
+      nodes[value] = known.getChild(value, nodes[value], candidate.number);
+    Beginning next = beginning;
+    ++next.size;
+    next.used |= candidate.axes;
+    next.hasMoved |= candidate.isMoved;
+    next.ofRank /= candidate.ranks;
+    add(next);
   }
 }
 
@@ -159,15 +159,22 @@ void FactorSearch::visit(unsigned factor, uint32_t used, bool hasMoved,
 /// MESHC_MAX_AXES of them.
 void FactorSearch::collectCandidates() {
   Movable movable = moves == AxisMoves::None ? Movable::None
-                    : isProduct              ? Movable::All
+                    : known.isProduct        ? Movable::All
                                              : Movable::OfWholeDims;
-  candidates = findCandidates(op, rule, operands, wanted, mesh, cuts, movable);
-  for (const FactorCandidates &ofFactor : candidates) {
-    auto &list = numbered.emplace_back();
+  for (const FactorCandidates &ofFactor :
+       findCandidates(op, rule, operands, wanted, mesh, cuts, movable)) {
+    auto &list = candidates.emplace_back();
     for (const FactorCandidate &candidate : ofFactor)
-      list.push_back({getBits(candidate.axes),
+      list.push_back({known.getNumber(candidate.axes), getBits(candidate.axes),
                       double(mesh.getProduct(candidate.axes)),
                       candidate.isMoved});
+  }
+  mostRanks.assign(rule.factors.size() + 1, 1);
+  for (size_t factor = rule.factors.size(); factor-- > 0;) {
+    double most = 1;
+    for (const Candidate &candidate : candidates[factor])
+      most = std::max(most, candidate.ranks);
+    mostRanks[factor] = mostRanks[factor + 1] * most;
   }
 }
 
@@ -176,26 +183,6 @@ uint32_t FactorSearch::getBits(ArrayRef<StringAttr> axes) {
   for (StringAttr axis : axes)
     bits |= uint32_t(1) << mesh.getAxisIndex(axis);
   return bits;
-}
-
-void FactorSearch::collectValues() {
-  for (const Factor &factor : rule.factors) {
-    auto &along = valuesAlong.emplace_back();
-    for (unsigned i = 0; i < operands.size(); ++i)
-      if (factor.operandDims[i])
-        along.push_back(i);
-    for (unsigned i = 0; i < op->getNumResults(); ++i)
-      if (factor.resultDims[i] || factor.effect == FactorEffect::Reduce)
-        along.push_back(operands.size() + i);
-    hasAlternatives |= factor.isAlternative;
-    hasWindows |= factor.needsNeighbours() || factor.isGrouped();
-  }
-  for (unsigned i = 0; i < operands.size(); ++i) {
-    auto &earlier = same.emplace_back();
-    for (unsigned other = 0; other < i; ++other)
-      if (op->getOperand(other) == op->getOperand(i))
-        earlier.push_back(other);
-  }
 }
 
 /// Tries all combinations where these sums stay.
@@ -208,13 +195,28 @@ void FactorSearch::search(const Kept &sums) {
     keepsPartial |= !kept->axes.empty() && !operands[operand].reducesInLoop;
   }
   const size_t values = operands.size() + op->getNumResults();
-  trees.assign(values, {});
-  cutOperands.assign(operands.size(), {});
-  cutResults.assign(op->getNumResults(), {});
-  nodes.assign(rule.factors.size() + 1, {});
-  nodes.front().assign(values, 0);
-  visit(0, getBits(kept->axes), /*hasMoved=*/false, points);
-  evaluateAll();
+  number = known.beginSearch();
+  nodes.assign(values, 0);
+  for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
+    chosen[factor] = candidates[factor].size() - 1; // not cut
+  beginnings.clear();
+  places.clear();
+  tried = 0;
+  add({0, 0, getBits(kept->axes), false, known.points, 0, 0, 0});
+  while (!beginnings.empty() && (tried < searchLimit || best.empty())) {
+    std::pop_heap(beginnings.begin(), beginnings.end(), comesLater);
+    const Beginning next = beginnings.back();
+    beginnings.pop_back();
+    if (isTooDear(next.leastCost))
+      break;
+    ++tried;
+    if (next.size < rule.factors.size()) {
+      extend(next);
+      continue;
+    }
+    recall(next);
+    evaluate(next);
+  }
 }
 
 FactorChoice FactorSearch::getChoice(const Found &found) {
@@ -235,9 +237,10 @@ llvm::SmallVector<FactorChoice> FactorSearch::run() {
   // The sum of a product, say, may cost more to reduce than its operands to
   // move.
   collectCandidates();
-  collectValues();
-  for (const Kept &sums : collectKept())
+  for (const Kept &sums : collectKept()) {
     search(sums);
+    ++way;
+  }
   llvm::SmallVector<FactorChoice> choices;
   for (const Found &found : best)
     if (!found.movesAxes || found.getCost() < leastInPlace)
@@ -246,12 +249,10 @@ llvm::SmallVector<FactorChoice> FactorSearch::run() {
 }
 
 llvm::SmallVector<FactorChoice>
-findFactorChoices(Operation *op, ArrayRef<OperandForms> operands,
-                  ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-                  nd::MeshAttr mesh, const LinkedCuts &cuts, AxisMoves moves,
-                  size_t count) {
-  return FactorSearch(op, operands, wanted, planner, mesh, cuts, moves, count)
-      .run();
+findFactorChoices(OpCuts &known, ArrayRef<OperandForms> operands,
+                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                  const LinkedCuts &cuts, AxisMoves moves, size_t count) {
+  return FactorSearch(known, operands, planner, mesh, cuts, moves, count).run();
 }
 
 } // namespace meshc::partition

@@ -6,22 +6,23 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// findFactorChoices: tries all combinations of candidates for the factors of
-/// an op. Many combinations cut one value alike. What an operand sends, and
-/// what a result costs, is computed once for each way to cut it (CutTree), so
-/// that a combination takes a few additions. Most of the time would go into
-/// plans for reshards. So each combination first has a bound of its cost, and
-/// those of the least bounds are planned first, until no other can be among the
-/// best.
+/// findFactorChoices: finds the best combinations of candidates for the factors
+/// of an op, by a best-first search (A*: Hart, Nilsson and Raphael, IEEE Trans.
+/// Systems Science and Cybernetics 4, 1968). Factors take their candidates one
+/// after another. What has taken some has a bound: the least that the values
+/// send whose cut these decide, and the least work. The beginning of the least
+/// bound goes on first, until no other can be among the best. Only complete
+/// combinations that come so far plan their reshards, which takes most of the
+/// time. Many combinations cut one value alike: what an operand sends, and what
+/// a result costs, is computed once for each way to cut it (OpCuts).
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef MESHC_LIB_PARTITION_FACTORSEARCH_H
 #define MESHC_LIB_PARTITION_FACTORSEARCH_H
 
-#include "lib/Partition/CutTree.h"
 #include "lib/Partition/FactorCandidates.h"
-#include "lib/Partition/MovedWindows.h"
+#include "lib/Partition/OpCuts.h"
 #include <map>
 
 namespace meshc::partition {
@@ -29,8 +30,7 @@ namespace meshc::partition {
 /// The search of findFactorChoices, for one op.
 class FactorSearch {
 public:
-  FactorSearch(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
-               llvm::ArrayRef<WantedResult> wanted,
+  FactorSearch(OpCuts &known, llvm::ArrayRef<OperandForms> operands,
                spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
                const LinkedCuts &cuts, AxisMoves moves, size_t count);
 
@@ -42,43 +42,31 @@ private:
     spmd::AxisList axes;
     llvm::SmallVector<unsigned> operands;
   };
-  /// A candidate: its axes as bits, and how many ranks they have.
+  using CutOperand = OpCuts::CutOperand;
+  using CutResult = OpCuts::CutResult;
+  /// A candidate: its axes, also as bits, and how many ranks they have.
   struct Candidate {
+    unsigned number; ///< of the axes: OpCuts::getNumber
     uint32_t axes;
     double ranks;
     bool isMoved;
   };
-  /// An operand as some candidates cut it.
-  struct CutOperand {
-    bool isKnown = false;
-    nd::TensorType type;  ///< that the op needs; null if it cannot have it so
-    nd::TensorType moved; ///< to which its forms are moved for that
-    /// What it sends to be there, once in `OperandForms::share` executions of
-    /// the op, and at least that much.
-    std::optional<double> bytes;
-    double leastBytes = 0;
-    /// What it takes to make a whole value a part of a sum.
-    double work = 0;
-  };
-  /// A result as some candidates cut it.
-  struct CutResult {
-    bool isKnown = false;
-    nd::TensorType type;         ///< that the op makes; null if it cannot
-    std::optional<double> bytes; ///< WantedResult::getCost
-    double leastBytes = 0;
-  };
-  /// A combination that is possible, and what it costs at least.
-  struct Combination {
-    double leastCost, work;
-    int64_t number;
+  /// Candidates for the first factors.
+  struct Beginning {
+    double leastCost; ///< of all combinations that begin so
+    unsigned size;    ///< factors
+    uint32_t used;    ///< axes
     bool hasMoved;
+    double ofRank;     ///< points
+    double leastBytes; ///< of the values whose cut is decided
+    double work;       ///< in points, that these take
     /// Where its candidates, and then its nodes in the trees, are in `places`.
     size_t first;
   };
   /// A combination that is among the best.
   struct Found {
     double bytes = 0, haloBytes = 0, work = 0;
-    int64_t number = 0; ///< of the combination
+    size_t way = 0; ///< in which sums stay, by number
     bool movesAxes = false, staysPartial = false;
     llvm::SmallVector<unsigned, 8> chosen; ///< candidates, by factor
     llvm::SmallVector<nd::TensorType, 6> operandTypes, resultTypes;
@@ -97,17 +85,17 @@ private:
   Kept keepAll() const;
   llvm::SmallVector<Kept> collectKept() const;
   void collectCandidates();
-  void collectValues();
   void search(const Kept &kept);
   uint32_t getBits(llvm::ArrayRef<mlir::StringAttr> axes);
-  void visit(unsigned factor, uint32_t used, bool hasMoved, double ofRank);
-  void collect(bool hasMoved, double ofRank);
-  void evaluateAll();
-  void evaluate(const Combination &combination);
+  void extend(const Beginning &beginning);
+  void add(Beginning beginning);
+  bool addDecided(Beginning &beginning);
+  void recall(const Beginning &beginning);
+  void evaluate(const Beginning &combination);
   bool mayTakeAlternatives();
   bool sendsFewHalos(unsigned alternative, unsigned halo);
-  spmd::AxisList getAxes(unsigned factor) const {
-    return candidates[factor][chosen[factor]].axes;
+  const spmd::AxisList &getAxes(unsigned factor) const {
+    return known.getAxes(candidates[factor][chosen[factor]].number);
   }
   llvm::SmallVector<spmd::AxisList> getAxesOfFactors() const;
   CutOperand &getOperand(unsigned operand);
@@ -123,52 +111,45 @@ private:
   void setTypes(Found &found);
   FactorChoice getChoice(const Found &found);
   static bool isBetter(const Found &a, const Found &b);
+  static bool comesLater(const Beginning &a, const Beginning &b);
 
+  OpCuts &known;
   mlir::Operation *op;
+  const nd::PartitionRule &rule;
   AxisMoves moves;
   size_t count;
-  nd::PartitionRule rule;
-  MovedWindows movedWindows;
-  double points; ///< of the op on one device
-  bool isProduct;
   double pointCost; ///< of a point
   llvm::ArrayRef<OperandForms> operands;
   llvm::ArrayRef<WantedResult> wanted;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
-  bool hasAlternatives = false, hasWindows = false;      ///< factors
-  llvm::SmallVector<FactorCandidates> candidates;        ///< of each factor
-  std::vector<llvm::SmallVector<Candidate, 8>> numbered; ///< the same
+  std::vector<llvm::SmallVector<Candidate, 8>> candidates; ///< of each factor
   /// What sendsFewHalos says, by alternative and candidate: an op has one Halo
   /// factor that is no alternative.
   std::map<std::pair<unsigned, unsigned>, bool> fewHalos;
-  /// The values along each factor: operands, then results. A result is also
-  /// partial over the axes of a reduced factor.
-  std::vector<llvm::SmallVector<unsigned, 4>> valuesAlong;
-  /// For each operand, the earlier ones that are the same value.
-  llvm::SmallVector<llvm::SmallVector<unsigned, 1>> same;
-
-  /// For the sums that stay now: how each value is cut in what was tried.
+  /// The most ranks among which the factors from this one on divide the points.
+  llvm::SmallVector<double> mostRanks;
+  /// For the sums that stay now.
   const Kept *kept = nullptr;
   llvm::SmallVector<bool> isKept; ///< by operand
   bool keepsPartial = false;      ///< what no loop reduces while it goes on
-  std::vector<CutTree> trees;
-  std::vector<std::vector<CutOperand>> cutOperands; ///< by nodes of the trees
-  std::vector<std::vector<CutResult>> cutResults;
-  /// Where each value is in its tree after so many factors.
-  std::vector<llvm::SmallVector<unsigned, 6>> nodes;
-  llvm::SmallVector<unsigned, 8> chosen; ///< the combination at hand
-  /// The combinations that are not evaluated yet, and for each what `chosen`
-  /// and the last of `nodes` were.
-  std::vector<Combination> combinations;
+  size_t number = 0;              ///< OpCuts::beginSearch
+  /// The combination at hand, or its beginning: factors that have no candidate
+  /// yet are not cut. And where each value is in its tree.
+  llvm::SmallVector<unsigned, 8> chosen;
+  llvm::SmallVector<unsigned, 6> nodes;
+  /// What may begin one of the best combinations: a heap, the least cost first.
+  std::vector<Beginning> beginnings;
+  /// For each beginning, what `chosen` and `nodes` were.
   std::vector<unsigned> places;
+  size_t way = 0; ///< in which sums stay, by number
 
   std::vector<Found> best; ///< at most `count`, the best one first
   /// The least cost of a choice that moves no axes. Choices that cost more than
   /// all of `best` do not count.
   double leastInPlace = std::numeric_limits<double>::infinity();
-  int64_t tried = 0; ///< combinations
+  int64_t tried = 0; ///< beginnings
 };
 
 } // namespace meshc::partition

@@ -44,7 +44,8 @@ def ChoosePlan : Pass<"meshc-choose-plan", "::mlir::ModuleOp"> {
     Axes move to other dims where this saves enough of what a block sends
     (`move-share`). Where it would save less, the module's attribute
     `spmd.refused_share` names the share with which the train step would be another
-    one.
+    one. With a `machine`, the train step's attribute `spmd.price` says what its plan
+    costs there (PlanPrice.h).
 
     ```mlir
     !s = !nd.tensor<f32, []>
@@ -85,7 +86,9 @@ def ChoosePlan : Pass<"meshc-choose-plan", "::mlir::ModuleOp"> {
     Option<"pointCost", "point-cost", "double", "1",
            "what a point of a pointwise op costs, in bytes that are sent">,
     Option<"gathersOnce", "gather-once", "bool", "false",
-           "gather parameters once for all micro-batches">];
+           "gather parameters once for all micro-batches">,
+    Option<"machine", "machine", "std::string", "",
+           "price the train step's plan on this machine (a name or a file)">];
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 

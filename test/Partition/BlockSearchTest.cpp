@@ -17,6 +17,7 @@
 #include "lib/Partition/BlockSearch.h"
 #include "dialects/Nd/NdOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/OpCuts.h"
 #include "lib/Partition/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -246,7 +247,8 @@ private:
     llvm::SmallVector<WantedResult> results;
     for (Value result : op->getResults())
       results.emplace_back().desired = blockPlanner.getDesired(result);
-    return findFactorChoices(op, operands, results, planner, mesh,
+    OpCuts cuts(op, results, mesh);
+    return findFactorChoices(cuts, operands, planner, mesh,
                              blockPlanner.getLinkedCuts(), moves, SIZE_MAX);
   }
 
