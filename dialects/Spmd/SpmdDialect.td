@@ -46,7 +46,6 @@ def Spmd_Dialect : Dialect {
     | `spmd.use` | an all_gather | a number from 2 on: the gather sends again what an earlier one sends, and nobody takes both for one |
     | `spmd.plan` | a function | `#spmd.plan`, between the choice of plans and the building of the program |
     | `spmd.price` | a function | what meshc-choose-plan estimates of the plan, f64: `seconds`, `arena` in bytes, and `bytes.AXIS`, which a rank sends over each axis |
-    | `spmd.exact_stacks` | a loop | the numbers of stacked results whose entries are kept as the layout has them, and not cut further; in trials, before the phase partition |
     | `spmd.shared_axes` | a loop | names of axes that cut what the loop carries, so that their ranks share its work |
     | `spmd.gather_once` | the module | none: parameters are gathered once for all micro-batches |
     | `spmd.refused_share` | the module | f64: what meshc-choose-plan says of moves of axes |

@@ -81,12 +81,6 @@ template <typename Element> static bool isListOf(Attribute attribute) {
   return list && llvm::all_of(list, llvm::IsaPred<Element>);
 }
 
-static bool isNumbers(Attribute attribute) {
-  auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute);
-  return numbers && llvm::all_of(numbers.asArrayRef(),
-                                 [](int64_t number) { return number >= 0; });
-}
-
 template <typename Kind> static bool isA(Attribute attribute) {
   return isa<Kind>(attribute);
 }
@@ -108,8 +102,6 @@ static constexpr KnownAttribute knownAttributes[] = {
      isA<PlanAttr>},
     {"spmd.price", "a function", isOneOf<FunctionOpInterface>, numbersFromZero,
      isDictionaryOf<isNotNegative>},
-    {"spmd.exact_stacks", "a loop", isOneOf<nd::ScanOp>,
-     "an array of i64 numbers", isNumbers},
     {"spmd.shared_axes", "a loop", isOneOf<nd::ScanOp>,
      "an array of names of axes", isListOf<StringAttr>},
     {"spmd.gather_once", "a module", isOneOf<ModuleOp>, "without a value",

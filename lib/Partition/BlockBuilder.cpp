@@ -11,7 +11,6 @@
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Partition/BuildOp.h"
-#include "lib/Partition/KeptForms.h"
 
 using namespace mlir;
 
@@ -308,7 +307,6 @@ FailureOr<nd::ScanOp> BlockBuilder::createLoop(nd::ScanOp loop,
   local.setResAttrsAttr(loop.getResAttrsAttr());
   local->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   nd::removeShardings(local);
-  dropExact(local);
   return local;
 }
 

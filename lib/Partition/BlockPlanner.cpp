@@ -43,7 +43,8 @@ LogicalResult BlockPlanner::collectDesired(Operation &op) {
                           << "' has no partition rule and cannot be cut over "
                              "the mesh";
   for (OpResult result : op.getResults()) {
-    std::optional<DesiredSharding> known = readDesired(result);
+    std::optional<DesiredSharding> known =
+        limit.options.ties.getDesired(result);
     if (!known)
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
@@ -103,7 +104,8 @@ LogicalResult BlockPlanner::planLoop(nd::ScanOp loop) {
     return failure();
   inside.needOperands();
   PlanStep step{StepKind::Loop, loop};
-  if (spmd::AxisList shared = spmd::getSharedAxes(loop); !shared.empty())
+  if (spmd::AxisList shared = limit.options.ties.getSharedAxes(loop);
+      !shared.empty())
     step.axes.push_back(std::move(shared));
   if (limit.options.keptByteCost && isFollowed(loop))
     inside.offerCopies(copies);

@@ -5,14 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Partition/CarriedCuts.h"
-#include "dialects/Nd/Ops/LoopOps.h"
-#include "dialects/Nd/TensorAttributes.h"
-#include "lib/Partition/DesiredSharding.h"
 #include "lib/Partition/FactorChoice.h"
-#include "lib/Partition/LoopPairs.h"
 #include "lib/Partition/LoopPlanner.h"
-#include "lib/Partition/MoveLimit.h"
+#include "lib/Partition/PlanMoves.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -26,43 +21,66 @@ using spmd::AxisList;
 /// Of the points that a rank computes in products. Less is not worth trials.
 static constexpr double leastRepeated = 0.1;
 
-/// All axes that cut a value of the op or over which one is partial.
-static llvm::SmallSetVector<StringAttr, 4> findAxes(Operation *op) {
+namespace {
+/// How the axes of the mesh divide the points of products.
+class DividedPoints {
+public:
+  explicit DividedPoints(nd::MeshAttr mesh) : mesh(mesh) {}
+
+  void add(const BlockPlan &plan, double runs);
+  AxisList getRepeated() const;
+
+private:
+  void add(const PlanStep &step, double runs);
+
+  nd::MeshAttr mesh;
+  double all = 0;
+  /// By axis: the points that it cuts; in the order of the program.
+  llvm::MapVector<StringAttr, double> divided;
+};
+} // namespace
+
+void DividedPoints::add(const PlanStep &step, double runs) {
+  // All axes that cut a value of the step, or over which one is partial.
   llvm::SmallSetVector<StringAttr, 4> axes;
-  for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
-                                         llvm::to_vector(op->getResults())))
-    if (TensorType type = nd::getTensorType(value))
-      axes.insert_range(spmd::getUsedAxes(type));
-  return axes;
+  for (TensorType type :
+       llvm::concat<const TensorType>(step.operands, step.results))
+    axes.insert_range(spmd::getUsedAxes(type));
+  for (StringAttr axis : axes)
+    divided.insert({axis, 0});
+  if (step.kind != spmd::StepKind::Make || !hasMostPoints(step.op))
+    return;
+  const double points =
+      countPoints(step.op) * runs / double(mesh.getProduct(axes.getArrayRef()));
+  all += points;
+  for (StringAttr axis : axes)
+    divided[axis] += points;
 }
 
-AxisList findRepeatedAxes(ModuleOp partitioned) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(partitioned);
-  func::FuncOp function = findCompared(partitioned);
-  if (!mesh || !function)
-    return {};
-  double all = 0;
-  // By axis: the points of products that it cuts; in the order of the program.
-  llvm::MapVector<StringAttr, double> divided;
-  function->walk([&](Operation *op) {
-    const auto axes = findAxes(op);
-    for (StringAttr axis : axes)
-      divided.insert({axis, 0});
-    if (!isa<nd::NamedOpInterface>(op) || op->getNumRegions() != 0 ||
-        !hasMostPoints(op))
-      return;
-    double points = countPoints(op) * double(nd::countRuns(op)) /
-                    double(mesh.getProduct(axes.getArrayRef()));
-    all += points;
-    for (StringAttr axis : axes)
-      divided[axis] += points;
-  });
+void DividedPoints::add(const BlockPlan &plan, double runs) {
+  for (const PlanStep &step : plan.steps) {
+    add(step, runs);
+    if (step.body)
+      add(*step.body,
+          runs * static_cast<double>(cast<nd::ScanOp>(step.op).getSize()));
+  }
+}
+
+AxisList DividedPoints::getRepeated() const {
   AxisList repeated;
   for (auto [axis, points] : divided)
     if (all - points > leastRepeated * all && mesh.getProduct({axis}) > 1)
       repeated.push_back(axis);
   spmd::sortByMesh(repeated, mesh);
   return repeated;
+}
+
+AxisList findRepeatedAxes(const BlockPlan &plan, nd::MeshAttr mesh) {
+  if (!mesh)
+    return {};
+  DividedPoints points(mesh);
+  points.add(plan, /*runs=*/1);
+  return points.getRepeated();
 }
 
 /// Whether the loop's result is a sum that starts at zero.
@@ -98,14 +116,14 @@ static void forEachCarried(Operation *op,
   });
 }
 
-AxisList findCarriedDims(ModuleOp layout, StringAttr axis) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(layout);
+AxisList findCarriedDims(func::FuncOp function, StringAttr axis,
+                         const TieForms &ties) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(function);
   AxisList dims;
-  func::FuncOp function = findCompared(layout);
-  if (!mesh || !function)
+  if (!mesh)
     return dims;
   forEachCarried(function, [&](const nd::Tie &tie) {
-    std::optional<DesiredSharding> wanted = readDesired(tie.result);
+    std::optional<DesiredSharding> wanted = ties.getDesired(tie.result);
     if (!wanted || isSum(tie))
       return;
     for (DimAttr dim : wanted->type.getDims())
@@ -118,45 +136,48 @@ AxisList findCarriedDims(ModuleOp layout, StringAttr axis) {
 
 /// Cuts the first of the dims that can be, if any.
 static void cutFirst(const nd::Tie &tie, ArrayRef<StringAttr> dims,
-                     StringAttr axis, nd::MeshAttr mesh) {
-  std::optional<DesiredSharding> wanted = readDesired(tie.result);
+                     StringAttr axis, nd::MeshAttr mesh, TieForms &ties) {
+  std::optional<DesiredSharding> wanted = ties.getDesired(tie.result);
   if (!wanted || isSum(tie))
     return;
   for (StringAttr dim : dims)
     if (TensorType cut = cutFurther(*wanted, dim, axis, mesh)) {
       llvm::erase(wanted->open, dim);
-      writeDesired(tie.result, cut, wanted->open);
-      spmd::addSharedAxis(tie.result.getOwner(), axis);
+      ties.setDesired(tie.result, cut, wanted->open);
+      ties.addSharedAxis(tie.result.getOwner(), axis);
       return;
     }
 }
 
-void cutCarried(ModuleOp layout, ArrayRef<StringAttr> dims, StringAttr axis) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(layout);
+void cutCarried(func::FuncOp function, ArrayRef<StringAttr> dims,
+                StringAttr axis, TieForms &ties) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(function);
   llvm::SmallPtrSet<Type, 4> types;
-  if (func::FuncOp function = findCompared(layout))
-    forEachCarried(function, [&](const nd::Tie &tie) {
-      types.insert(tie.result.getType());
-    });
-  forEachCarried(layout, [&](const nd::Tie &tie) {
-    if (types.contains(tie.result.getType()))
-      cutFirst(tie, dims, axis, mesh);
+  forEachCarried(function, [&](const nd::Tie &tie) {
+    types.insert(tie.result.getType());
   });
+  forEachCarried(function->getParentOfType<ModuleOp>(),
+                 [&](const nd::Tie &tie) {
+                   if (types.contains(tie.result.getType()))
+                     cutFirst(tie, dims, axis, mesh, ties);
+                 });
 }
 
-bool keepCarried(ModuleOp layout, ModuleOp partitioned) {
+bool keepCarried(FunctionPlans plans, TieForms &ties) {
   bool places = false;
-  for (auto [loop, local] : findLoopPairs(layout, partitioned))
+  auto keep = [&](nd::ScanOp loop, const BlockPlan &body, const BlockPlan &) {
     for (const nd::Tie &tie : loop.getTies()) {
       if (tie.kind != nd::TieKind::Carried)
         continue;
-      std::optional<DesiredSharding> wanted = readDesired(tie.result);
+      std::optional<DesiredSharding> wanted = ties.getDesired(tie.result);
       if (!wanted || wanted->open.empty() || isSum(tie))
         continue;
-      Value carried = local->getResult(tie.result.getResultNumber());
-      writeDesired(tie.result, nd::getTensorType(carried), {});
+      ties.setDesired(tie.result, body.ends[tie.result.getResultNumber()], {});
       places = true;
     }
+  };
+  for (const FunctionPlan &each : plans)
+    forEachLoop(*each.plan, keep);
   return places;
 }
 

@@ -43,20 +43,18 @@ collectShardings(func::FuncOp function, bool ofResults,
   return success();
 }
 
-/// The plan of a function, and its price with a cost model; null, with an
-/// error, if it cannot be partitioned.
-static spmd::PlanAttr choosePlan(func::FuncOp function,
-                                 spmd::ReshardPlanner &planner,
-                                 MoveLimit &limit, const cost::CostModel *model,
-                                 std::optional<PlanPrice> &price) {
-  if (!function.getBody().hasOneBlock()) {
-    function.emitError("a function must have one block");
-    return {};
-  }
+/// Chooses the plan of a function and adds it to `chosen`; with a cost model,
+/// its price, too. Fails, with an error, if the function cannot be partitioned.
+static LogicalResult choosePlan(func::FuncOp function,
+                                spmd::ReshardPlanner &planner, MoveLimit &limit,
+                                const cost::CostModel *model,
+                                ChosenPlans &chosen, NamedAttrList &plans) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("a function must have one block");
   llvm::SmallVector<TensorType> arguments, results;
   if (failed(collectShardings(function, /*ofResults=*/false, arguments)) ||
       failed(collectShardings(function, /*ofResults=*/true, results)))
-    return {};
+    return failure();
   Block &block = function.getBody().front();
   const OpNumbers numbers = numberOps(block);
   BlockPlanner blockPlanner(block, planner, nd::MeshAttr::of(function), limit);
@@ -64,13 +62,15 @@ static spmd::PlanAttr choosePlan(func::FuncOp function,
     blockPlanner.addArgument(argument, type);
   blockPlanner.setEnds(results);
   if (failed(blockPlanner.run()))
-    return {};
-  const std::shared_ptr<BlockPlan> chosen = blockPlanner.takePlan();
+    return failure();
+  const std::shared_ptr<BlockPlan> plan = blockPlanner.takePlan();
   if (model)
-    price = getPrice(*chosen, block, planner, *model);
-  auto plan = getAttribute(*chosen, block, numbers, limit.options.gathersOnce);
+    chosen.price = getPrice(*plan, block, planner, *model);
+  plans.set(function.getName(),
+            getAttribute(*plan, block, numbers, limit.options.gathersOnce));
+  chosen.functions.push_back({function, plan});
   sortOps(block, numbers);
-  return plan;
+  return success();
 }
 
 FailureOr<ChosenPlans> choosePlans(ModuleOp layout, const PlanOptions &options,
@@ -82,13 +82,11 @@ FailureOr<ChosenPlans> choosePlans(ModuleOp layout, const PlanOptions &options,
   NamedAttrList plans;
   for (auto function : layout.getOps<func::FuncOp>()) {
     MoveLimit limit(options);
-    spmd::PlanAttr plan =
-        choosePlan(function, planner, limit,
-                   function == compared ? model : nullptr, chosen.price);
-    if (!plan)
+    const bool isCompared = function == compared;
+    if (failed(choosePlan(function, planner, limit,
+                          isCompared ? model : nullptr, chosen, plans)))
       return failure();
-    plans.set(function.getName(), plan);
-    if (function == compared)
+    if (isCompared)
       chosen.refusedShare = limit.getRefusedShare();
   }
   chosen.plans = plans.getDictionary(layout.getContext());

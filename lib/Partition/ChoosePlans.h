@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_PARTITION_CHOOSEPLANS_H
 #define MESHC_LIB_PARTITION_CHOOSEPLANS_H
 
+#include "lib/Partition/PlanMoves.h"
 #include "lib/Partition/PlanOptions.h"
 #include "lib/Partition/PlanPrice.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +21,8 @@ struct ChosenPlans {
   /// that is worth a trial. Of the function findCompared; nothing if there is
   /// none.
   std::optional<double> refusedShare;
+  /// The same, with the ops of the program, in its order.
+  std::vector<FunctionPlan> functions;
   /// Of the function findCompared, if there is one and a price was asked for.
   std::optional<PlanPrice> price;
 };

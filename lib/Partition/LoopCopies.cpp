@@ -152,22 +152,23 @@ bool isFollowed(nd::ScanOp loop) {
   return false;
 }
 
-double getMostForCopies(ModuleOp partitioned) {
-  auto planner = spmd::ReshardPlanner::of(partitioned);
+double getMostForCopies(FunctionPlans plans, spmd::ReshardPlanner &planner,
+                        nd::MeshAttr mesh) {
   double most = 0;
-  partitioned.walk([&](nd::ScanOp loop) {
+  auto look = [&](nd::ScanOp loop, const BlockPlan &body, const BlockPlan &) {
     if (!isFollowed(loop))
       return;
-    auto mesh = nd::MeshAttr::of(loop);
-    for (auto op : loop.getBlock().getOps<spmd::ReshardOp>()) {
-      nd::TensorType from = nd::getTensorType(op.getOperand()),
-                     to = nd::getTensorType(op.getResult());
-      if (!from.isPartial())
-        most = std::max(most, planner.getCost(from, to) *
-                                  double(nd::countRuns(loop)) /
-                                  double(to.getLocalBytes(mesh)));
+    const auto runs = static_cast<double>(nd::countRuns(loop));
+    for (const PlanStep &step : body.steps) {
+      if (step.kind != StepKind::Move || step.operands[0].isPartial())
+        continue;
+      nd::TensorType to = step.results[0];
+      most = std::max(most, planner.getCost(step.operands[0], to) * runs /
+                                static_cast<double>(to.getLocalBytes(mesh)));
     }
-  });
+  };
+  for (const FunctionPlan &each : plans)
+    forEachLoop(*each.plan, look);
   return most;
 }
 

@@ -8,7 +8,7 @@
 #define MESHC_LIB_PARTITION_LOOPCOPIES_H
 
 #include "dialects/Spmd/ReshardPlan.h"
-#include "lib/Partition/Plan.h"
+#include "lib/Partition/PlanMoves.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace meshc::partition {
@@ -55,13 +55,13 @@ FormSet findMoved(const BlockPlan &body, spmd::ReshardPlanner &planner,
 /// take. Drops steps of these loops that nothing uses.
 void keepTaken(LoopCopies copies, BlockPlan &plan);
 
-/// The highest cost of a kept byte (MoveLimit::keptByteCost) at which a loop of
-/// the program may have copies to keep: where it moves a value, and another
+/// The highest cost of a kept byte (PlanOptions::keptByteCost) at which a loop
+/// of the plans may have copies to keep: where it moves a value, and another
 /// loop over the same dim follows, what the moves cost over the bytes that are
 /// kept. Values that are reduced do not count, nor does what is made of moved
-/// ones. 0 if there are no such moves. The program is one after the phase
-/// partition.
-double getMostForCopies(mlir::ModuleOp partitioned);
+/// ones. 0 if there are no such moves.
+double getMostForCopies(FunctionPlans plans, spmd::ReshardPlanner &planner,
+                        nd::MeshAttr mesh);
 
 } // namespace meshc::partition
 

@@ -9,7 +9,6 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ParameterGathers.h"
 #include "lib/Partition/BuildOp.h"
-#include "lib/Partition/KeptForms.h"
 #include "lib/Partition/WideSums.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -288,7 +287,7 @@ void LoopPlanner::chooseEnds() {
     OperandForms entry = describe(tie.yielded, planned);
     if (entry.isRecomputed || entry.types.empty())
       continue;
-    if (isExact(tie.result))
+    if (limit.options.ties.isExact(tie.result))
       continue;
     TensorType made = entry.types.front();
     if (made.isPartial() && tie.yielded.hasOneUse()) {

@@ -34,7 +34,7 @@ nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried);
 ///   the layout cuts a gradient over one of its partial axes, each iteration
 ///   scatters its gradient, so that no rank holds more than its part of the
 ///   sum.
-/// - If the program keeps copies (MoveLimit::keptByteCost), the body may take
+/// - If the program keeps copies (PlanOptions::keptByteCost), the body may take
 ///   what an earlier loop has moved, instead of moving it once more.
 class LoopPlanner final : public BlockPlanner {
 public:

@@ -7,13 +7,13 @@
 #ifndef MESHC_LIB_PARTITION_PLANOPTIONS_H
 #define MESHC_LIB_PARTITION_PLANOPTIONS_H
 
+#include "lib/Partition/TieForms.h"
 #include <optional>
 
 namespace meshc::partition {
 
 /// What the search may do to send less or to compute less, and at which prices.
-/// The usual program has the initial values; trials have others (lib/Pipeline,
-/// partitionProgram).
+/// The usual plans have the initial values; moves change them (PlanSearch.h).
 struct PlanOptions {
   /// The axes of a block move to other dims (AxisMoves) if it then sends at
   /// most this share of what it sends otherwise; at least 0. With a half, the
@@ -37,6 +37,9 @@ struct PlanOptions {
   /// Whether parameters are gathered once for all micro-batches, and not in
   /// each (dialects/Spmd/ParameterGathers.h).
   bool gathersOnce = false;
+
+  /// Other forms of what loops carry and keep.
+  TieForms ties = {};
 };
 
 } // namespace meshc::partition

@@ -174,6 +174,11 @@ public:
   explicit LivePieces(const FunctionCalls &calls) : calls(calls) {}
   /// The most that is alive at one time, but for the pieces of `outside`.
   double getPeak(const CallList &list, const llvm::DenseSet<int64_t> &outside);
+  /// Places in the arena begin at multiples of a cache line.
+  double getBytes(int64_t piece) const {
+    constexpr double line = 64;
+    return std::ceil(calls.pieces[piece].bytes / line) * line;
+  }
 
 private:
   /// By piece: the numbers of the calls that make it and that use it last.
@@ -233,8 +238,8 @@ double LivePieces::getPeak(const CallList &list,
   // Changes of what is alive: before a call, and after it.
   std::vector<double> begins(end + 1, 0), ends(end + 1, 0);
   for (const auto &[piece, range] : ranges) {
-    begins[range.first] += calls.pieces[piece].bytes;
-    ends[range.second] += calls.pieces[piece].bytes;
+    begins[range.first] += getBytes(piece);
+    ends[range.second] += getBytes(piece);
   }
   double alive = 0, peak = 0;
   for (int64_t number = 0; number <= end; ++number) {
@@ -283,9 +288,10 @@ PlanPrice getPrice(const BlockPlan &plan, Block &block,
   priced.run();
   PlanPrice price = priced.takePrice();
   const llvm::DenseSet<int64_t> persistent = findPersistent(calls, block);
+  LivePieces live(calls);
   for (int64_t piece : calls.list.arguments)
-    price.arenaBytes += calls.pieces[piece].bytes;
-  price.arenaBytes += LivePieces(calls).getPeak(calls.list, persistent);
+    price.arenaBytes += live.getBytes(piece);
+  price.arenaBytes += live.getPeak(calls.list, persistent);
   return price;
 }
 

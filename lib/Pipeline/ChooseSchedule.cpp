@@ -8,8 +8,8 @@
 #include "lib/Pipeline/ChooseSchedule.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/StepNames.h"
+#include "lib/Cost/Outcome.h"
 #include "lib/Cost/StepTime.h"
-#include "lib/Pipeline/Outcome.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "llvm/Support/DebugLog.h"
@@ -19,6 +19,8 @@
 using namespace mlir;
 
 namespace meshc {
+
+using cost::Outcome;
 
 /// The outcome of a scheduled program.
 static Outcome predictScheduled(ModuleOp program, const exec::MemoryAims &aims,

@@ -16,45 +16,34 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "ProgramFixture.h"
 #include "RandomProgram.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/FunctionPlans.h"
 #include "dialects/Spmd/ReshardPlan.h"
-#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
-#include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
-#include "lib/Partition/CarriedCuts.h"
 #include "lib/Partition/ChoosePlans.h"
-#include "lib/Partition/KeptForms.h"
+#include "lib/Partition/MoveLimit.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/EvaluationRun.h"
 #include "lib/Reference/RandomInputs.h"
 #include "lib/Steps/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
-#include "llvm/Support/SourceMgr.h"
-#include "gtest/gtest.h"
-#include <cstdlib>
 
 using namespace mlir;
 using namespace meshc;
 using namespace meshc::reference;
 
 namespace {
-
-uint64_t getNumber(const char *variable, uint64_t otherwise) {
-  const char *text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// The seed of the first program.
 uint64_t getFirstSeed() {
@@ -74,52 +63,8 @@ std::string print(Operation *op) {
   return text;
 }
 
-class Property : public testing::Test {
+class Property : public ProgramFixture {
 protected:
-  Property() { renewContext(); }
-
-  /// Frees what the context holds of earlier programs: types, attributes and
-  /// the plans of planners, several megabytes for each. There must be no
-  /// module.
-  void renewContext() {
-    handler.reset();
-    context.emplace();
-    context->disableMultithreading();
-    context->loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
-    handler.emplace(&*context, [&](Diagnostic &diagnostic) {
-      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        errors += diagnostic.str() + "\n";
-      return success();
-    });
-  }
-
-  using AddPasses = void (*)(OpPassManager &);
-  bool runPasses(ModuleOp module, ArrayRef<AddPasses> phases) {
-    PassManager passes(&*context);
-    for (AddPasses add : phases)
-      add(passes);
-    return succeeded(passes.run(module));
-  }
-
-  /// The model of the text; null after errors.
-  OwningOpRef<ModuleOp> parseText(const std::string &text,
-                                  const ModelOverrides &overrides = {}) {
-    llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(text, "random.mesh"),
-        llvm::SMLoc());
-    return parseModel(sources, *context, overrides);
-  }
-
-  /// Its step functions; null after errors.
-  OwningOpRef<ModuleOp> parse(const std::string &text,
-                              const ModelOverrides &overrides = {}) {
-    auto module = parseText(text, overrides);
-    if (module && !runPasses(*module, {addSteps}))
-      module = nullptr;
-    return module;
-  }
-
   /// The model of the text in its precision: what loops carry is f32 [L7.8],
   /// so that its types are those of the text with the loops.
   OwningOpRef<ModuleOp> parseLowered(const std::string &text) {
@@ -139,10 +84,6 @@ protected:
 
   static void addLowerPrecision(OpPassManager &passes) {
     passes.addPass(steps::createLowerPrecision());
-  }
-
-  static void addSteps(OpPassManager &passes) {
-    steps::addStepsPasses(passes, recompute);
   }
 
   static void addUnroll(OpPassManager &passes) {
@@ -173,13 +114,6 @@ protected:
                               difference.scale);
     return text;
   }
-
-  /// What the phase `steps` does about residuals of loops.
-  static inline auto recompute = steps::Recompute::Cheap;
-
-  std::optional<MLIRContext> context;
-  std::optional<ScopedDiagnosticHandler> handler;
-  std::string errors;
 };
 
 /// Programs under random layouts, against one device: partitioned, with
@@ -240,21 +174,24 @@ protected:
     return results;
   }
 
-  /// Seven of eight programs are partitioned as in a trial of the phase
-  /// (lib/Pipeline, partitionProgram): with all moves of axes, cheap points,
-  /// copies for later loops, values kept as these use them, all of that, with
-  /// what loops carry cut further, or with all moves where loops carry what
-  /// they do without. Returns false if the program cannot be partitioned.
+  /// Seven of eight programs are partitioned as after moves on plans
+  /// (PlanSearch.h): with all moves of axes, cheap points, copies for later
+  /// loops, values kept as these use them, all of that, with what loops carry
+  /// cut further, or with all moves where loops carry what they do without.
+  /// Returns false if the program cannot be partitioned.
   bool prepareTrial(ModuleOp module, partition::PlanOptions &options) {
     uint64_t kind = compared / 8 % 8;
-    if (kind == 7) {
-      OwningOpRef<ModuleOp> partitioned = makePartitioned(module);
-      if (!partitioned)
+    partition::ChosenPlans usual;
+    if (kind == 4 || kind == 5 || kind == 7) {
+      auto chosen = partition::choosePlans(module, {});
+      if (failed(chosen))
         return false;
-      carriedAsBefore += partition::keepCarried(module, *partitioned);
+      usual = std::move(*chosen);
     }
+    if (kind == 7)
+      carriedAsBefore += partition::keepCarried(usual.functions, options.ties);
     if (kind == 6) {
-      cutCarried(module);
+      cutCarried(module, options.ties);
       options.mayCutFurther = true;
     }
     if (kind == 1 || kind == 5 || kind == 7)
@@ -264,24 +201,22 @@ protected:
     if (kind == 3 || kind == 5)
       options.keptByteCost = 0.25;
     if (kind == 4 || kind == 5) {
-      OwningOpRef<ModuleOp> partitioned = makePartitioned(module);
-      if (!partitioned)
-        return false;
+      auto planner = spmd::ReshardPlanner::of(module);
       auto form = compared % 2 == 0 ? partition::KeptForm::Placed
                                     : partition::KeptForm::Exact;
-      keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
+      keptOtherwise +=
+          partition::keepAsUsed(usual.functions, form, planner, options.ties);
     }
     return true;
   }
 
   /// The phase partition, by plans that are chosen for a trial, written as text
-  /// and read again. They fit the program as it was before the trial.
+  /// and read again.
   bool partition(ModuleOp module) {
-    OwningOpRef<ModuleOp> changed = module.clone();
     partition::PlanOptions options;
-    if (!prepareTrial(*changed, options))
+    if (!prepareTrial(module, options))
       return false;
-    auto chosen = partition::choosePlans(*changed, options);
+    auto chosen = partition::choosePlans(module, options);
     if (failed(chosen))
       return false;
     auto read = dyn_cast_or_null<DictionaryAttr>(
@@ -291,26 +226,19 @@ protected:
            runPasses(module, {partition::addBuildPasses});
   }
 
-  /// A copy after the phase partition; null if it fails.
-  OwningOpRef<ModuleOp> makePartitioned(ModuleOp module) {
-    OwningOpRef<ModuleOp> copy = module.clone();
-    if (!runPasses(*copy, {partition::addPartitionPasses}))
-      return {};
-    return copy;
-  }
-
   /// Cuts what loops carry over each axis over which it can be: along one of
   /// the dims, the next one each time, or each value along a dim of its own.
-  void cutCarried(ModuleOp module) {
+  void cutCarried(ModuleOp module, partition::TieForms &ties) {
+    func::FuncOp function = partition::findCompared(module);
     for (nd::AxisAttr axis : nd::MeshAttr::of(module).getAxes()) {
-      auto dims = partition::findCarriedDims(module, axis.getName());
+      auto dims = partition::findCarriedDims(function, axis.getName(), ties);
       if (dims.empty())
         continue;
       size_t choice = cutFurther++ % (dims.size() + 1);
       llvm::ArrayRef<StringAttr> all = dims;
-      partition::cutCarried(module,
+      partition::cutCarried(function,
                             choice == dims.size() ? all : all.slice(choice, 1),
-                            axis.getName());
+                            axis.getName(), ties);
     }
   }
 

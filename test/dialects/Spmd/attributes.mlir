@@ -55,22 +55,6 @@ module {
 
 // -----
 
-!x = !nd.tensor<f32, [b = 4]>
-!w = !nd.tensor<f32, [b = 4, l = 2]>
-module {
-  func.func @f(%x: !x, %w: !w) -> !x {
-    // expected-error @below {{'spmd.exact_stacks' must be an array of i64 numbers, got 1 : i64}}
-    %y = nd.scan "l" 2 carried(%x : !x) stacked(%w : !w) -> !x attributes {spmd.exact_stacks = 1 : i64} {
-    ^bb0(%c: !x, %e: !x):
-      %r = nd.add %c, %e : (!x, !x) -> !x
-      nd.yield %r : !x
-    }
-    return %y : !x
-  }
-}
-
-// -----
-
 !b = !nd.tensor<f32, [i = 8 on {a}]>
 !w = !nd.tensor<f32, [i = 8]>
 module attributes {nd.mesh = #nd.mesh<a = 2>} {

@@ -1,7 +1,7 @@
 // RUN: mesh-opt %s -split-input-file -meshc-assign-shardings "-meshc-choose-plan=move-share=1 may-cut-further" -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
 
 // Where axes may move, entries of a stack stay cut further than their rule
-// says, unless the stack is marked as exact.
+// says (unless a move wants the stack exactly: PlanMovesTest).
 !x = !nd.tensor<f32, []>
 !w = !nd.tensor<f32, [hidden = 16]>
 !ws = !nd.tensor<f32, [hidden = 16, layers = 4]>
@@ -14,20 +14,6 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
   // CHECK: nd.yield
   func.func @further(%x: !x, %w: !ws {nd.name = "w", nd.role = "parameter"}) -> (!x, !ws) {
     %y:2 = nd.scan "layers" 4 carried(%x : !x) stacked(%w : !ws) -> !x, !ws {
-    ^bb0(%c: !x, %e: !w):
-      %g = nd.exp %e : (!w) -> !w
-      nd.yield %c, %g : !x, !w
-    }
-    return %y#0, %y#1 : !x, !ws
-  }
-
-  // CHECK-LABEL: func.func @exact
-  // CHECK: nd.scan "layers" 4 {{.*}} -> !nd.tensor<f32, []>, !nd.tensor<f32, [hidden = 16 on {tensor}, layers = 4]>
-  // CHECK-NOT: spmd.exact_stacks
-  // CHECK: %[[G:.*]] = spmd.reshard %{{.*}} -> <f32, [hidden = 16 on {tensor}]>
-  // CHECK: nd.yield %{{.*}}, %[[G]]
-  func.func @exact(%x: !x, %w: !ws {nd.name = "w", nd.role = "parameter"}) -> (!x, !ws) {
-    %y:2 = nd.scan "layers" 4 carried(%x : !x) stacked(%w : !ws) -> !x, !ws attributes {spmd.exact_stacks = array<i64: 1>} {
     ^bb0(%c: !x, %e: !w):
       %g = nd.exp %e : (!w) -> !w
       nd.yield %c, %g : !x, !w

@@ -4,12 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_PIPELINE_OUTCOME_H
-#define MESHC_LIB_PIPELINE_OUTCOME_H
+#ifndef MESHC_LIB_COST_OUTCOME_H
+#define MESHC_LIB_COST_OUTCOME_H
 
 #include <cstdint>
 
-namespace meshc {
+namespace meshc::cost {
 
 /// What is known of a program that was planned up to the schedule.
 struct Outcome {
@@ -45,6 +45,6 @@ struct Outcome {
   }
 };
 
-} // namespace meshc
+} // namespace meshc::cost
 
-#endif // MESHC_LIB_PIPELINE_OUTCOME_H
+#endif // MESHC_LIB_COST_OUTCOME_H
