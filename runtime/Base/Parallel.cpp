@@ -8,6 +8,7 @@
 
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/SignalStack.h"
 
 #include <algorithm>
 #include <limits>
@@ -108,6 +109,7 @@ void Team::run(int64_t count, TeamBody body, void *state) {
 /// The life of a thread. It cannot miss an order in which it takes part, since
 /// the leader waits for it.
 void Team::serve(int64_t thread) {
+  useSignalStack();
   uint64_t seen = 0;
   while (true) {
     uint64_t now = seen;
@@ -127,6 +129,7 @@ void Team::serve(int64_t thread) {
 
 void meshc::runtime::setThreads(int count) {
   count = std::clamp(count, 1, mostThreads);
+  useSignalStack();
   if (count > 1 && !team)
     team = std::make_unique<Team>();
   try {

@@ -52,12 +52,13 @@ void meshc::runtime::setProgressCounter(std::atomic<uint32_t> *counter) {
 
 std::atomic<uint32_t> *meshc::runtime::progressCounter() { return ownCounter; }
 
-uint64_t meshc::runtime::processorTime(uint32_t processId, uint32_t threadId) {
+ThreadState meshc::runtime::threadState(uint32_t processId, uint32_t threadId) {
   constexpr size_t userTime = 14, systemTime = 15;
   std::vector<std::string> fields =
       readStat("/proc/" + std::to_string(processId) + "/task/" +
                std::to_string(threadId) + "/stat");
-  return fieldOf(fields, userTime) + fieldOf(fields, systemTime);
+  return {!fields.empty() && fields[0] == "R",
+          fieldOf(fields, userTime) + fieldOf(fields, systemTime)};
 }
 
 uint64_t meshc::runtime::processStart(uint32_t processId) {

@@ -25,7 +25,7 @@ struct Pulse {
                          ///< that it finished
   uint32_t turns = 0;    ///< how often it polled while it waited
   uint32_t waitsFor = 0; ///< 1 + the rank that it waits for; 0: none
-  uint32_t reserved = 0;
+  uint32_t runnable = 0; ///< 1: its thread computes, or waits for a core
   /// Processor time of the rank's thread, in the kernel's ticks: one long
   /// kernel is progress, too.
   uint64_t processorTime = 0;
@@ -44,9 +44,14 @@ void noteProgress();
 void setProgressCounter(std::atomic<uint32_t> *counter);
 std::atomic<uint32_t> *progressCounter();
 
-/// Processor time of a thread of this host, in the kernel's ticks; 0 if it has
-/// ended.
-uint64_t processorTime(uint32_t processId, uint32_t threadId);
+/// A thread as the kernel sees it.
+struct ThreadState {
+  bool runnable = false;      ///< it computes, or waits for a core
+  uint64_t processorTime = 0; ///< in the kernel's ticks
+};
+
+/// The state of a thread of this host; that above if it has ended.
+ThreadState threadState(uint32_t processId, uint32_t threadId);
 
 /// When the process started, in the kernel's ticks; 0 if it has ended, even if
 /// its exit status was not collected yet.

@@ -47,7 +47,7 @@ struct alignas(64) MemberState {
 /// The pulse of a rank of another host, as one of the members saw it last. The
 /// fields are as in Pulse.
 struct SeenPulse {
-  std::atomic<uint32_t> progress, turns, waitsFor;
+  std::atomic<uint32_t> progress, turns, waitsFor, runnable;
   std::atomic<uint64_t> processorTime, taken;
 };
 

@@ -176,6 +176,7 @@ Pulse SharedTransport::pulseOf(int rank) const {
     pulse.progress = seen.progress.load(std::memory_order_relaxed);
     pulse.turns = seen.turns.load(std::memory_order_relaxed);
     pulse.waitsFor = seen.waitsFor.load(std::memory_order_relaxed);
+    pulse.runnable = seen.runnable.load(std::memory_order_relaxed);
     pulse.processorTime = seen.processorTime.load(std::memory_order_relaxed);
     return pulse;
   }
@@ -186,11 +187,13 @@ Pulse SharedTransport::pulseOf(int rank) const {
   pulse.progress = member.progress.load(std::memory_order_relaxed);
   pulse.turns = member.turns.load(std::memory_order_relaxed);
   pulse.waitsFor = member.waitsFor.load(std::memory_order_relaxed);
+  const ThreadState state =
+      threadState(member.processId.load(std::memory_order_acquire),
+                  member.threadId.load(std::memory_order_relaxed));
+  pulse.runnable = state.runnable;
   // A waiting rank has none worth mentioning.
   if (pulse.waitsFor == 0)
-    pulse.processorTime =
-        processorTime(member.processId.load(std::memory_order_acquire),
-                      member.threadId.load(std::memory_order_relaxed));
+    pulse.processorTime = state.processorTime;
   return pulse;
 }
 
@@ -205,6 +208,7 @@ void SharedTransport::notePulse(int rank, const Pulse &pulse) {
   seen.progress.store(pulse.progress, std::memory_order_relaxed);
   seen.turns.store(pulse.turns, std::memory_order_relaxed);
   seen.waitsFor.store(pulse.waitsFor, std::memory_order_relaxed);
+  seen.runnable.store(pulse.runnable, std::memory_order_relaxed);
   seen.processorTime.store(pulse.processorTime, std::memory_order_relaxed);
   seen.taken.store(pulse.taken, std::memory_order_release);
 }

@@ -30,13 +30,15 @@ const StallWatch::Seen &StallWatch::see(int rank, Clock::time_point now) {
   Pulse pulse = observe(rank);
   auto [entry, isNew] = seen.try_emplace(rank, Seen{pulse, now, now});
   Seen &known = entry->second;
-  bool advanced =
-      pulse.progress != known.pulse.progress ||
-      pulse.waitsFor != known.pulse.waitsFor ||
-      (pulse.waitsFor == 0 && pulse.processorTime != known.pulse.processorTime);
+  // That of a rank on another host may be an old one.
+  bool runs = pulse.runnable && pulse.taken != known.pulse.taken;
+  bool advanced = pulse.progress != known.pulse.progress ||
+                  pulse.waitsFor != known.pulse.waitsFor ||
+                  (pulse.waitsFor == 0 &&
+                   (runs || pulse.processorTime != known.pulse.processorTime));
   if (advanced)
     known.advanced = now;
-  if (advanced || pulse.turns != known.pulse.turns)
+  if (advanced || runs || pulse.turns != known.pulse.turns)
     known.changed = now;
   known.pulse = pulse;
   return known;

@@ -32,6 +32,12 @@ struct alignas(64) StartWatch::Entry {
 
 namespace {
 
+/// Before the ranks run, only time can tell whether one of them is stuck, and
+/// on a busy machine they take seconds to load their libraries and to meet. A
+/// shorter limit of the run is not that of its start: a missing rank has so
+/// many seconds, and hosts have so many to wait for each other.
+constexpr double leastLimit = 10, leastMeeting = 30;
+
 /// The part of the environment that is specific to this job on this host: the
 /// job's number, and where its launcher listens.
 std::string jobName() {
@@ -51,8 +57,10 @@ std::string jobName() {
 } // namespace
 
 StartWatch::StartWatch(const MpiLaunch &launch, double timeoutSeconds)
-    : launch(launch), limit(timeoutSeconds), local(launch.localRank),
-      locals(launch.localSize), begin(Clock::now()), lastLook(begin) {
+    : launch(launch),
+      limit(timeoutSeconds > 0 ? std::max(timeoutSeconds, leastLimit) : 0),
+      local(launch.localRank), locals(launch.localSize), begin(Clock::now()),
+      lastLook(begin) {
   if (local < 0 || local >= locals || launch.size < 2)
     return;
   name = "/meshc-start-" + std::to_string(getuid()) + "-" + jobName();
@@ -171,10 +179,11 @@ void StartWatch::look(Clock::time_point now) {
   // Ranks of this host that hold up the others are named first.
   std::vector<int> late = findSilent(now, limit + patience);
   double grace = std::min(15.0, 3 + 0.1 * limit) + patience;
+  double forMeeting = std::max(limit, leastMeeting);
   if (limit > 0 &&
       (!late.empty() || (silent.empty() && isLong &&
-                         secondsSince(begin, now) >= limit + grace))) {
-    report("error", describe(late, limit));
+                         secondsSince(begin, now) >= forMeeting + grace))) {
+    report("error", describe(late, late.empty() ? forMeeting : limit));
     SharedSegment::unlink(name);
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(ExitCode::Communication));

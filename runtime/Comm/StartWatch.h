@@ -30,12 +30,12 @@ namespace meshc::runtime {
 /// Lives as long as a rank starts. A rank on this host that is missing or
 /// stopped is reported after 10 s (or half the limit) and ends the process with
 /// code 6 after the limit, which ends the job. The same happens slightly after
-/// the limit if all ranks on this host are present: then ranks on other hosts
-/// are missing, or MPI is stuck. Does nothing if another launcher started the
-/// ranks, or if /dev/shm cannot be used.
+/// the limit, or 30 s if that is later, if all ranks on this host are present:
+/// then ranks on other hosts are missing, or MPI is stuck. Does nothing if
+/// another launcher started the ranks, or if /dev/shm cannot be used.
 class StartWatch {
 public:
-  /// `timeoutSeconds`: the limit; 0: none.
+  /// `timeoutSeconds`: the limit, which is 10 s at least; 0: none.
   StartWatch(const MpiLaunch &launch, double timeoutSeconds);
   ~StartWatch();
   StartWatch(const StartWatch &) = delete;

@@ -26,7 +26,8 @@ void meshc::runtime::catchSignals(Communicator &communicator) {
   std::call_once(once, [] {
     struct sigaction action = {};
     action.sa_handler = meshcRuntimeOnSignal;
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    // Not on the stack of a thread that computes: see useSignalStack().
+    action.sa_flags = SA_RESETHAND | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     for (int signal : {SIGINT, SIGTERM})
       sigaction(signal, &action, nullptr);

@@ -114,6 +114,8 @@ requeued() {
     [ "$(squeue -h -j "$job" -o '%T %r')" != "PENDING BeginTime" ] || break
     sleep 0.05
   done
+  # slurmd refuses to start the job in the second in which it ended: "Job credential revoked".
+  sleep 2
   scontrol update "JobId=$job" StartTime=now || { cat "$way/gpt.out" >&2; fail "$way: the job was not queued again"; }
   for _ in $(seq 2400); do
     [ -n "$(squeue -h -j "$job" -o %T 2>/dev/null)" ] || break

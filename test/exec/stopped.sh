@@ -48,8 +48,6 @@ blames='no progress\|not come to\|error:'
 trial() {
   local number=$1 kind=$2 one=$((RANDOM % 4)) two began job ranks said
   two=$(((one + 1 + RANDOM % 3) % 4))
-  # A start takes long beside those of other trials.
-  [ "$kind" != start ] || [ $most != 0 ] || local -x MESHC_TIMEOUT=10
   local run=(./m train --data x=x.npy --threads 1 --steps 1000000000 --log "$number.log")
   # The last rank stops mpirun: no rank can start, and mpirun passes on no messages.
   [ "$kind" != late ] || run=(sh -c "[ \$OMPI_COMM_WORLD_RANK != 3 ] || kill -STOP \$PPID; exec ${run[*]} 2>>$number.txt")

@@ -101,6 +101,7 @@ protected:
     pulse.progress = static_cast<uint32_t>(100 + taken);
     pulse.turns = 7;
     pulse.waitsFor = 1 + 4;
+    pulse.runnable = 1;
     pulse.taken = taken;
     return pulse;
   }
@@ -129,6 +130,7 @@ TEST_F(Channel, TheAwaitedRankIsAskedAboutTheRanksBehindIt) {
     EXPECT_EQ(member->pulseOf(4).progress, 150u);
     EXPECT_EQ(member->pulseOf(4).turns, 7u);
     EXPECT_EQ(member->pulseOf(4).waitsFor, 5u);
+    EXPECT_EQ(member->pulseOf(4).runnable, 1u);
     EXPECT_EQ(member->pulseOf(4).taken, 50u);
   }
 }

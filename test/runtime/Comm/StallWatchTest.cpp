@@ -7,6 +7,10 @@
 #include "runtime/Comm/StallWatch.h"
 
 #include <gtest/gtest.h>
+#include <mutex>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace meshc::runtime;
 
@@ -55,6 +59,23 @@ TEST_F(Watched, slowWorkIsProgress) {
       ++ranks[1].processorTime;
   });
   EXPECT_LT(stall.seconds, 10);
+}
+
+/// On a busy machine a rank may get no processor time for long.
+TEST_F(Watched, whoWaitsForACoreIsNotToBlame) {
+  auto observeAgain = [&] { ++ranks[1].taken; };
+  ranks[1].runnable = 1;
+  EXPECT_LT(wait(1, 1000, observeAgain).seconds, 1);
+  // What it waits for is.
+  ranks[1].waitsFor = 1 + 2;
+  Stall stall = wait(1, 20, observeAgain);
+  EXPECT_EQ(stall.culprit(), 2);
+  EXPECT_NEAR(stall.seconds, 20, 0.3);
+  // A rank of another host does not answer any more.
+  ranks[1].waitsFor = 0;
+  stall = wait(1, 20);
+  EXPECT_EQ(stall.culprit(), 1);
+  EXPECT_NEAR(stall.seconds, 20, 0.3);
 }
 
 TEST_F(Watched, whoWaitsIsFollowed) {
@@ -146,6 +167,23 @@ TEST(Pulse, countsWhereTheThreadSays) {
   setProgressCounter(nullptr);
   noteProgress();
   EXPECT_EQ(counter, 1u);
+}
+
+TEST(Pulse, knowsWhetherAThreadCouldGoOn) {
+  auto process = static_cast<uint32_t>(getpid());
+  std::atomic<uint32_t> sleeper{0};
+  std::mutex mutex;
+  std::unique_lock<std::mutex> lock(mutex);
+  std::thread thread([&] {
+    sleeper = static_cast<uint32_t>(syscall(SYS_gettid));
+    std::lock_guard<std::mutex> wait(mutex);
+  });
+  while (sleeper == 0 || threadState(process, sleeper).runnable)
+    std::this_thread::yield();
+  EXPECT_TRUE(threadState(process, process).runnable); // it asks
+  lock.unlock();
+  thread.join();
+  EXPECT_FALSE(threadState(process, sleeper).runnable);
 }
 
 } // namespace

@@ -6,9 +6,19 @@
 //===----------------------------------------------------------------------===//
 #include "Subprocess.h"
 
+#include "runtime/Base/Parallel.h"
+#include "runtime/Blas/Gemm.h"
+#include "runtime/Comm/ThreadWorld.h"
+#include "runtime/Commands/Stop.h"
+
+#include <csignal>
 #include <filesystem>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+using namespace meshc::runtime;
 using namespace meshc::test;
 
 /// Waits until training has begun.
@@ -91,4 +101,47 @@ TEST(Interrupt, endsAWaitForAPipe) {
     process.signal(SIGTERM);
     EXPECT_EQ(process.wait().code, 128 + SIGTERM);
   }
+}
+
+/// Lets what handles SIGTERM handle a signal every 0.2 ms of processor time.
+static void signalOften() {
+  struct sigaction action = {};
+  sigaction(SIGTERM, nullptr, &action);
+  action.sa_flags &= ~SA_RESETHAND;
+  sigaction(SIGVTALRM, &action, nullptr);
+  const itimerval often = {{0, 200}, {0, 200}};
+  setitimer(ITIMER_VIRTUAL, &often, nullptr);
+}
+
+/// Blocks of the heap lie around those that oneDNN allocates for itself.
+static void multiplyOften() {
+  constexpr int64_t m = 512, n = 96, k = 256;
+  MeshcGemm gemm{};
+  gemm.m = m, gemm.n = n, gemm.k = k;
+  gemm.lda = k, gemm.ldb = n, gemm.ldc = n;
+  gemm.batch = 1;
+  const std::vector<float> a(m * k, 1), b(k * n, 1);
+  for (size_t i = 0; i < 1000; ++i) {
+    const std::string block(1000 + i % 7 * 4000, ' ');
+    std::vector<float> c(m * n);
+    gemmBy("sgemm", gemm, a.data(), b.data(), c.data());
+    if (block.back() != ' ' || c.back() != k)
+      _exit(1);
+  }
+}
+
+TEST(Interrupt, leavesTheHeapAsItIs) {
+  pid_t child = fork();
+  if (child == 0) {
+    openThreadWorld(1, 1, 60)->run([](Communicator &communicator) {
+      setThreads(1);
+      catchSignals(communicator);
+      signalOften();
+      multiplyOften();
+    });
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
