@@ -63,9 +63,9 @@ struct KernelCase {
 };
 
 /// Compiles the text of one exec.kernel for the host, and for emulated GPUs,
-/// mapped to large and to small grids. Runs it on random inputs and expects the
+/// mapped to three sizes of grids. Runs it on random inputs and expects the
 /// results of its ops' reference semantics, padding aside. A kernel with parts
-/// runs on GPUs only. With MESHC_RANDOM_SEED, the seed draws one of two small
+/// runs on GPUs only. With MESHC_RANDOM_SEED, the seed draws one of the
 /// grids.
 void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
 
