@@ -21,7 +21,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Of the kernels and their grids, one in so many is drawn.
-static constexpr uint64_t sampledPart = 8;
+static constexpr uint64_t sampledPart = 16;
 
 /// Empty, and said once, if the CUDA toolkit is not installed.
 static const std::string &getLibdevice() {
