@@ -13,7 +13,7 @@ using namespace llvm;
 
 namespace meshc::codegen {
 
-void optimize(Module &module, TargetMachine &machine) {
+void optimize(Module &module, TargetMachine &machine, OptimizationLevel level) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
@@ -24,8 +24,7 @@ void optimize(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3)
-      .run(module, modules);
+  builder.buildPerModuleDefaultPipeline(level).run(module, modules);
 }
 
 Error emitFile(Module &module, TargetMachine &machine, CodeGenFileType type,

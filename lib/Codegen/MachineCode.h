@@ -8,13 +8,15 @@
 #define MESHC_LIB_CODEGEN_MACHINECODE_H
 
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace meshc::codegen {
 
-/// Runs LLVM's O3 pipeline with the target machine's cost model.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine);
+/// Runs LLVM's pipeline of this level with the target machine's cost model.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              llvm::OptimizationLevel level = llvm::OptimizationLevel::O3);
 
 /// Writes an object file or assembly; changes the module. Fails if the target
 /// cannot write such a file.

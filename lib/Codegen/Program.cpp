@@ -159,7 +159,13 @@ Program::generate(ModuleOp module, const ProgramOptions &options) {
   if (llvm::verifyModule(*program->code, &stream))
     return module.emitError("generated code is malformed: ") << message;
   program->target.setAttributes(*program->code);
-  optimize(*program->code, program->target.getMachine());
+  // Compiling emulated kernels takes longer than running them.
+  auto level = llvm::OptimizationLevel::O3;
+  if (options.emulated) {
+    level = llvm::OptimizationLevel::O1;
+    program->target.getMachine().setOptLevel(llvm::CodeGenOptLevel::None);
+  }
+  optimize(*program->code, program->target.getMachine(), level);
   return std::move(program);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/Device/RaceCheck.h"
 
 #include <algorithm>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -49,8 +50,38 @@ const char *describe(Place place) {
   return "";
 }
 
+/// Where a fiber, or the loop that runs fibers, has stopped.
+struct Stop {
+  ucontext_t context; ///< a fiber's, until it begins
+  std::jmp_buf place;
+  bool hasBegun = true;
+};
+
+/// The checks of AddressSanitizer and of _FORTIFY_SOURCE expect that longjmp
+/// stays on a stack.
+#ifdef __has_feature
+#define MESHC_HAS_ASAN __has_feature(address_sanitizer)
+#else
+#define MESHC_HAS_ASAN 0
+#endif
+
+/// Stops at `from`, and goes on at `to`. swapcontext also sets the mask of
+/// signals, by a system call, which takes longer than most threads' code.
+void goOn(Stop &from, Stop &to) {
+#if MESHC_HAS_ASAN || defined(__SANITIZE_ADDRESS__) || defined(_FORTIFY_SOURCE)
+  swapcontext(&from.context, &to.context);
+#else
+  if (_setjmp(from.place) != 0)
+    return;
+  if (to.hasBegun)
+    _longjmp(to.place, 1);
+  to.hasBegun = true;
+  setcontext(&to.context);
+#endif
+}
+
 struct Fiber {
-  ucontext_t context;
+  Stop stop;
   std::unique_ptr<char[]> stack;
   MeshcEmulatedThread state;
   Place place = Place::End;
@@ -78,7 +109,7 @@ public:
              MeshcEmulatedCode kernelCode, int64_t count, int64_t bytes);
   /// Runs each thread to completion.
   void runAll();
-  /// Creates a fiber for each thread.
+  /// Gives each thread a fiber.
   void startAll();
   /// Runs each runnable thread until it waits.
   void advance();
@@ -101,6 +132,7 @@ public:
 
 private:
   static void enter(unsigned high, unsigned low);
+  void addFiber();
   void start(int64_t thread);
   template <class Action> void forEachThread(Action action);
   bool isBarrierMet() const;
@@ -114,7 +146,7 @@ private:
   int64_t threads = 0;
   std::vector<char> memory;
   std::vector<std::unique_ptr<Fiber>> fibers;
-  ucontext_t scheduler;
+  Stop scheduler;
   BlockOrder order;
 };
 
@@ -177,31 +209,39 @@ void Block::runAll() {
   });
 }
 
-/// A fiber receives pointers in two halves, as makecontext passes only ints.
+/// Runs thread after thread. makecontext passes only ints: half a pointer each.
 void Block::enter(unsigned high, unsigned low) {
   auto *fiber = reinterpret_cast<Fiber *>(uintptr_t(high) << 32 | low);
-  auto *block = static_cast<Block *>(fiber->state.blockState);
-  block->code(&fiber->state);
-  fiber->place = Place::End;
-  swapcontext(&fiber->context, &block->scheduler);
+  for (;;) {
+    auto *block = static_cast<Block *>(fiber->state.blockState);
+    block->code(&fiber->state);
+    fiber->place = Place::End;
+    goOn(fiber->stop, block->scheduler);
+  }
+}
+
+void Block::addFiber() {
+  fibers.push_back(std::make_unique<Fiber>());
+  Fiber &fiber = *fibers.back();
+  fiber.stack.reset(new char[stackBytes]);
+  fiber.stop.hasBegun = false;
+  ucontext_t &context = fiber.stop.context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = fiber.stack.get();
+  context.uc_stack.ss_size = stackBytes;
+  context.uc_link = nullptr;
+  auto address = reinterpret_cast<uintptr_t>(&fiber);
+  makecontext(&context, reinterpret_cast<void (*)()>(&Block::enter), 2,
+              unsigned(address >> 32), unsigned(address));
 }
 
 void Block::start(int64_t thread) {
-  if (size_t(thread) == fibers.size()) {
-    fibers.push_back(std::make_unique<Fiber>());
-    fibers.back()->stack.reset(new char[stackBytes]);
-  }
+  if (size_t(thread) == fibers.size())
+    addFiber();
   Fiber &fiber = *fibers[thread];
   fiber.state = first;
   fiber.state.thread = thread;
   fiber.place = Place::Running;
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = stackBytes;
-  fiber.context.uc_link = nullptr;
-  auto address = reinterpret_cast<uintptr_t>(&fiber);
-  makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Block::enter), 2,
-              unsigned(address >> 32), unsigned(address));
 }
 
 void Block::startAll() {
@@ -213,7 +253,7 @@ void Block::advance() {
   forEachThread([this](int64_t thread) {
     Fiber &fiber = *fibers[thread];
     if (fiber.place == Place::Running)
-      swapcontext(&scheduler, &fiber.context);
+      goOn(scheduler, fiber.stop);
   });
 }
 
@@ -225,7 +265,7 @@ uint32_t Block::wait(MeshcEmulatedThread *thread, Place place, uint32_t value,
   fiber.value = value;
   fiber.operand = operand;
   fiber.isXor = isXor;
-  swapcontext(&fiber.context, &block->scheduler);
+  goOn(fiber.stop, block->scheduler);
   return fiber.value;
 }
 

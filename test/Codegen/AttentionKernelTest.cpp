@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/Codegen/KernelRun.h"
+#include "dialects/Nd/Interfaces/HostTensor.h"
+#include "meshc/RuntimeAbi.h"
+#include "test/Codegen/KernelCase.h"
 #include <gtest/gtest.h>
 
 using namespace meshc::codegen;

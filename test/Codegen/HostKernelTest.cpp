@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/Codegen/KernelRun.h"
+#include "test/Codegen/KernelCase.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace meshc::codegen;

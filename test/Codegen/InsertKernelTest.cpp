@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/Codegen/KernelRun.h"
+#include "test/Codegen/KernelCase.h"
 #include <gtest/gtest.h>
 
 using namespace meshc::codegen;

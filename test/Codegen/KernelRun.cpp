@@ -16,6 +16,8 @@
 #include "test/Codegen/GuardedArena.h"
 #include "test/Codegen/PtxRun.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -473,16 +475,24 @@ void expectKernel(StringRef text, const KernelCase &options) {
                        (options.isLibraryCall && options.hostFunctions.empty());
   if (!isForGpusOnly)
     expectOn("on the host", std::nullopt);
-  expectOn("on a large GPU, emulated", GpuOptions());
-  if (options.isLibraryCall)
-    return;
   // As good as full with one thread to a point.
   GpuOptions small;
   small.threadsToFill = 1;
-  expectOn("on a small GPU, emulated", small);
   GpuOptions huge;
   huge.leastSteps = 1;
-  expectOn("on a huge GPU, emulated", huge);
+  const std::pair<const char *, GpuOptions> grids[] = {
+      {"on a large GPU, emulated", GpuOptions()},
+      {"on a small GPU, emulated", small},
+      {"on a huge GPU, emulated", huge}};
+  if (options.isLibraryCall)
+    return expectOn(grids[0].first, grids[0].second);
+  const char *seed = std::getenv("MESHC_RANDOM_SEED");
+  if (seed) {
+    auto [target, gpu] = grids[llvm::xxh3_64bits(source + seed) % 3];
+    return expectOn(target, gpu);
+  }
+  for (auto [target, gpu] : grids)
+    expectOn(target, gpu);
 }
 
 } // namespace meshc::codegen

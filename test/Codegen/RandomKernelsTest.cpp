@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "test/Codegen/KernelRun.h"
+#include "test/Codegen/KernelCase.h"
 #include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>

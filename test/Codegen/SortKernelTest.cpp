@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/Codegen/KernelRun.h"
+#include "test/Codegen/KernelCase.h"
 #include <cmath>
 #include <gtest/gtest.h>
 

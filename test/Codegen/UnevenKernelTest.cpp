@@ -14,7 +14,7 @@
 #include "dialects/Nd/NdOps.h"
 #include "lib/Codegen/KernelKey.h"
 #include "mlir/Parser/Parser.h"
-#include "test/Codegen/KernelRun.h"
+#include "test/Codegen/KernelCase.h"
 #include <gtest/gtest.h>
 #include <set>
 

@@ -3,7 +3,7 @@
 # plugin on fake CUDA libraries (test/runtime/Device/Libraries), on ranks that
 # share a GPU and on ranks with one each, which use NCCL. The losses equal the
 # host's. The same for the programs' PTX, which the fake libraries interpret;
-# MESHC_RANDOM_SEED draws a fifth of the programs for that.
+# MESHC_RANDOM_SEED draws half of the programs, and a third of these for their PTX.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 images="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
@@ -44,12 +44,13 @@ check() { # KERNELS CHIP OPTION...: compiles and runs the program of the row
 number=0
 while read -r model kind ranks tolerance mesh layout; do
   number=$((number + 1))
+  is_drawn $number 2 || continue
   data=$images
   [ $kind = images ] || data=$text
   "$meshc" "$root/$model.mesh" --mesh $mesh --layout "${layout:-}" -o host
   losses host >host.txt
   check emulated 90 --gpu-kernels=emulated
-  [ -z "${MESHC_RANDOM_SEED:-}" ] || [ $(((number + MESHC_RANDOM_SEED) % 5)) = 0 ] || continue
+  is_drawn $((number / 2)) 3 || continue
   ! ptx_toolkit || check PTX 120 "${ptx_options[@]}"
 done <<'PROGRAMS'
 test/exec/models/mlp images 1 1e-4 one=1

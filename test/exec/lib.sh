@@ -46,6 +46,11 @@ ptx_toolkit() {
   done
   return 1
 }
+# is_drawn NUMBER PARTS: whether a test that is a sample runs its row NUMBER. MESHC_RANDOM_SEED draws one row of PARTS; without
+# it, all run.
+is_drawn() {
+  [ -z "${MESHC_RANDOM_SEED:-}" ] || [ $((($1 + MESHC_RANDOM_SEED) % $2)) = 0 ]
+}
 # expect CODE PATTERN COMMAND...: the command exits with CODE and prints a line
 # that matches PATTERN (an extended regular expression).
 expect() {

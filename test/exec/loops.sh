@@ -2,7 +2,7 @@
 # Loops compute what their iterations compute, written one after the other: the
 # losses of a stack of recurrent layers and of its unrolled form, under several
 # layouts, with host kernels and GPU kernels; where sums have one order, the same
-# bits. Errors and traces know iterations.
+# bits. Errors and traces know iterations. MESHC_RANDOM_SEED draws half of the layouts.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 
@@ -16,7 +16,10 @@ losses() { # MODEL OPTIONS... -> one loss a line
   train "$@"
   sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
 }
+number=0
 while read -r options; do
+  number=$((number + 1))
+  is_drawn $number 2 || continue
   losses $options >looped.txt
   losses $options --unroll >unrolled.txt
   paste looped.txt unrolled.txt | awk '

@@ -38,7 +38,7 @@ compare() { # NAME WAY: losses of three steps, and checkpoints
 number=0
 while read -r model kind way ranks mesh layout; do
   number=$((number + 1))
-  [ -z "${MESHC_RANDOM_SEED:-}" ] || [ $(((number + MESHC_RANDOM_SEED) % 4)) = 0 ] || continue
+  is_drawn $number 4 || continue
   data=$images path=$root/$model.mesh
   [ $kind = images ] || data=$text
   compile ptx "${ptx_options[@]}"
