@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_PARTITION_PLANSEARCH_H
 #define MESHC_LIB_PARTITION_PLANSEARCH_H
 
+#include "lib/Cost/CostModel.h"
 #include "lib/Cost/Outcome.h"
 #include "mlir/IR/BuiltinOps.h"
 

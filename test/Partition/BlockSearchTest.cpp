@@ -23,6 +23,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <set>
 
@@ -220,6 +221,10 @@ public:
 
 private:
   static constexpr size_t mostTried = 300000;
+  struct KnownOp {
+    llvm::SmallVector<WantedResult> results;
+    std::optional<OpCuts> cuts;
+  };
 
   void visit(size_t index, double cost) {
     if (cost >= best || ++tried > mostTried)
@@ -244,12 +249,18 @@ private:
     llvm::SmallVector<OperandForms> operands;
     for (Value operand : op->getOperands())
       operands.push_back(blockPlanner.describe(operand, forms));
-    llvm::SmallVector<WantedResult> results;
-    for (Value result : op->getResults())
-      results.emplace_back().desired = blockPlanner.getDesired(result);
-    OpCuts cuts(op, results, mesh);
-    return findFactorChoices(cuts, operands, planner, mesh,
+    return findFactorChoices(getCuts(op), operands, planner, mesh,
                              blockPlanner.getLinkedCuts(), moves, SIZE_MAX);
+  }
+
+  OpCuts &getCuts(Operation *op) {
+    KnownOp &known = knownOps[op];
+    if (!known.cuts) {
+      for (Value result : op->getResults())
+        known.results.emplace_back().desired = blockPlanner.getDesired(result);
+      known.cuts.emplace(op, known.results, mesh);
+    }
+    return *known.cuts;
   }
 
   /// The cost of the choice, whose forms it enters.
@@ -275,6 +286,7 @@ private:
   nd::MeshAttr mesh;
   AxisMoves moves;
   Forms forms;
+  std::map<Operation *, KnownOp> knownOps;
   double best;
   size_t tried = 0;
 };
