@@ -35,9 +35,10 @@ static constexpr double mostOfArena = 1.25;
 /// computes less is better.
 static constexpr double mostPointCost = 0.25, leastPointCost = 0.01;
 static constexpr int mostMoves = 3;
-/// Of a step. Where the prices of two plans differ less from what matters,
-/// their programs are compiled.
-static constexpr double errorOfPrice = 0.05;
+/// The ratio of two prices may be wrong by so much. Where it is closer to what
+/// matters, the programs are compiled. Where a machine computes while
+/// collectives run, prices know less of what is hidden.
+static constexpr double errorOfPrice = 0.05, errorOfOverlap = 0.1;
 
 namespace {
 /// Plans, and what is known of them.
@@ -69,6 +70,9 @@ private:
 
   bool isBetter(Candidate &other, Judge judge);
   bool isShorter(Candidate &other, double most);
+  double getError() const {
+    return errorOfPrice + errorOfOverlap * goals.model.getMachine().overlap;
+  }
   bool isWorthIt(Candidate &other);
   bool compile(Candidate &candidate);
   Tried tryOther(PlanOptions options, Judge judge);
@@ -116,7 +120,7 @@ bool PlanSearch::compile(Candidate &candidate) {
 /// Whether the candidate's step takes at most this share of the best one's.
 bool PlanSearch::isShorter(Candidate &other, double most) {
   const double share = other.getSeconds() / best.getSeconds();
-  if (std::abs(share - most) > errorOfPrice)
+  if (std::abs(share - most) > getError())
     return share < most;
   return compile(best) && compile(other) &&
          other.outcome->seconds < most * best.outcome->seconds;
@@ -124,7 +128,7 @@ bool PlanSearch::isShorter(Candidate &other, double most) {
 
 /// Whether the candidate is worth what it changes, memory included.
 bool PlanSearch::isWorthIt(Candidate &other) {
-  if (other.getSeconds() > (1 + errorOfPrice) * best.getSeconds())
+  if (other.getSeconds() > (1 + getError()) * best.getSeconds())
     return false;
   if (!compile(best))
     return false;
@@ -347,14 +351,14 @@ void PlanSearch::improve() {
 
 /// The best plans that can be compiled, and that keep what their prices say.
 DictionaryAttr PlanSearch::finish() {
-  if (!usual || !compile(*usual))
+  if (!usual)
     return best.chosen.plans;
-  bool isBetter =
-      compile(best) &&
-      (best.outcome->isBetterThan(*usual->outcome, /*isPreferred=*/true) &&
-       (best.outcome->seconds <= usual->outcome->seconds ||
-        goals.hasMemoryBudget ||
-        best.outcome->isWorthItsArena(*usual->outcome)));
+  const bool isBetter =
+      compile(*usual) && compile(best) &&
+      best.outcome->isBetterThan(*usual->outcome, /*isPreferred=*/true) &&
+      (goals.hasMemoryBudget ||
+       best.outcome->seconds <= usual->outcome->seconds ||
+       best.outcome->isWorthItsArena(*usual->outcome));
   return (isBetter ? best : *usual).chosen.plans;
 }
 

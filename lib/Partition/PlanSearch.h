@@ -59,7 +59,7 @@ struct SearchGoals {
 /// most a fourth.
 ///
 /// Prices are estimates: of time within a few percent, of arenas within a
-/// third. So plans are compiled where their price is too close to what it must
+/// half. So plans are compiled where their price is too close to what it must
 /// be, and where memory counts. With a memory budget, all are compiled. At the
 /// end, the best plans and the usual ones are compiled, and the better ones
 /// stay.
