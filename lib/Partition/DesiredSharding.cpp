@@ -120,20 +120,6 @@ std::optional<DesiredSharding> readDesired(OpResult result) {
                               : AxisList());
 }
 
-void writeDesired(OpResult result, TensorType type, ArrayRef<StringAttr> open) {
-  Operation *op = result.getOwner();
-  unsigned index = result.getResultNumber();
-  auto shardings = llvm::to_vector(nd::getShardings(op).getValue());
-  shardings[index] = TypeAttr::get(type);
-  nd::setShardings(op, shardings);
-  if (ArrayAttr known = nd::getOpenDims(op)) {
-    auto dims = llvm::to_vector(known.getValue());
-    llvm::SmallVector<Attribute> names(open.begin(), open.end());
-    dims[index] = ArrayAttr::get(op->getContext(), names);
-    nd::setOpenDims(op, dims);
-  }
-}
-
 /// The axes over which the desired results cut the factor; empty if they do not
 /// say so, or if it cannot be cut.
 static ArrayRef<StringAttr> getWish(Operation *op, const Factor &factor,

@@ -78,11 +78,6 @@ using DesiredShardings = llvm::DenseMap<mlir::Value, DesiredSharding>;
 /// Nothing if it left none, or those of another type.
 std::optional<DesiredSharding> readDesired(mlir::OpResult result);
 
-/// Replaces these attributes of a result for which readDesired finds some: the
-/// dims of `type` are placed, except for the open ones.
-void writeDesired(mlir::OpResult result, nd::TensorType type,
-                  llvm::ArrayRef<mlir::StringAttr> open);
-
 /// Lets the ops of the block, from the last to the first, pass the wishes for
 /// their results on to the open dims of their operands. Time is linear in the
 /// ops. Of several users, the first in program order that wants a dim cut

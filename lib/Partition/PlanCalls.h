@@ -65,6 +65,14 @@ struct FunctionCalls {
   CallList list;
   std::vector<Piece> pieces;
   int64_t collectives = 0;
+
+  /// The piece that has the memory of this one: of an entry, the outermost
+  /// stack.
+  int64_t getOwner(int64_t piece) const {
+    while (pieces[piece].stack >= 0)
+      piece = pieces[piece].stack;
+    return piece;
+  }
 };
 
 /// The calls that the plan of a function's block leads to.

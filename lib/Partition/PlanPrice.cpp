@@ -43,10 +43,6 @@ private:
   void begin(const Call &call, double runs);
   void runLoop(const Call &call, double runs);
   void await(int64_t piece);
-  int64_t getPlace(int64_t piece) const {
-    int64_t stack = calls.pieces[piece].stack;
-    return stack >= 0 ? stack : piece;
-  }
 
   const FunctionCalls &calls;
   const cost::CostModel &model;
@@ -70,8 +66,8 @@ void PricedCalls::compute(const Call &call) {
   llvm::SmallVector<cost::MemoryAccess, 8> accesses;
   size_t next = 0;
   for (int64_t piece : llvm::concat<const int64_t>(call.reads, call.writes))
-    accesses.push_back(
-        {getPlace(piece), call.bytes[next++], calls.pieces[piece].stack >= 0});
+    accesses.push_back({calls.getOwner(piece), call.bytes[next++],
+                        calls.pieces[piece].stack >= 0});
   simulation.compute(call.work, accesses);
 }
 
@@ -184,10 +180,6 @@ private:
   /// By piece: the numbers of the calls that make it and that use it last.
   using Ranges = llvm::MapVector<int64_t, std::pair<int64_t, int64_t>>;
   void dropCarried(const CallList &list, Ranges &ranges) const;
-  int64_t getOwner(int64_t piece) const {
-    int64_t stack = calls.pieces[piece].stack;
-    return stack >= 0 ? stack : piece;
-  }
   const FunctionCalls &calls;
 };
 } // namespace
@@ -220,7 +212,7 @@ double LivePieces::getPeak(const CallList &list,
   auto use = [&](int64_t piece, int64_t at) {
     if (piece < 0)
       return;
-    piece = getOwner(piece);
+    piece = calls.getOwner(piece);
     if (outside.contains(piece))
       return;
     auto [range, isNew] = ranges.insert({piece, {at, at}});

@@ -156,8 +156,22 @@ bool PlanSearch::isBetter(Candidate &other, Judge judge) {
   return other.outcome->isBetterThan(*best.outcome, isPreferred);
 }
 
+/// Whether the plans are the same, as far as their prices tell: steps may be in
+/// another order, or name another of two equal forms.
+static bool areAlike(const ChosenPlans &a, const ChosenPlans &b) {
+  if (a.plans == b.plans)
+    return true;
+  auto isEqual = [](const spmd::AxisTraffic &x, const spmd::AxisTraffic &y) {
+    return x.axis == y.axis && x.bytes == y.bytes;
+  };
+  return a.price && b.price && a.price->arenaBytes == b.price->arenaBytes &&
+         a.price->time.seconds == b.price->time.seconds &&
+         a.price->time.kernels == b.price->time.kernels &&
+         llvm::equal(a.price->bytes, b.price->bytes, isEqual);
+}
+
 /// Chooses plans with other options. If they are better than the best ones,
-/// they become these. If they are the same, the options stay: what they change
+/// they become these. If they are like them, the options stay: what they change
 /// may matter together with later moves.
 PlanSearch::Tried PlanSearch::tryOther(PlanOptions options, Judge judge) {
   refusedShare.reset();
@@ -165,7 +179,7 @@ PlanSearch::Tried PlanSearch::tryOther(PlanOptions options, Judge judge) {
   if (failed(chosen))
     return Tried::Refused;
   refusedShare = chosen->refusedShare;
-  if (chosen->plans == best.chosen.plans) {
+  if (areAlike(*chosen, best.chosen)) {
     best.options = std::move(options);
     return Tried::Same;
   }
