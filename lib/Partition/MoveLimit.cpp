@@ -1,4 +1,4 @@
-//===- MoveLimit.cpp - what a trial of the phase may do -------------------===//
+//===- MoveLimit.cpp - moves of axes that blocks refuse -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

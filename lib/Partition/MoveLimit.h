@@ -1,4 +1,4 @@
-//===- MoveLimit.h - what a trial of the phase may do -----------*- C++ -*-===//
+//===- MoveLimit.h - moves of axes that blocks refuse -----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,11 +14,12 @@
 
 namespace meshc::partition {
 
-/// The function by whose time programs are compared, as nd::findComparedStep
-/// and Trial::getStep in lib/Pipeline. Null if there is none.
+/// The function by whose time plans are compared (nd::findComparedStep). Null
+/// if there is none.
 mlir::func::FuncOp findCompared(mlir::ModuleOp module);
 
-/// What blocks of a function send, and the moves of axes that they refuse.
+/// The options of a search, what blocks of the function send, and the moves of
+/// axes that they refuse.
 class MoveLimit {
 public:
   explicit MoveLimit(const PlanOptions &options) : options(options) {}

@@ -20,10 +20,10 @@ struct PlanOptions {
   /// layouts of the literature keep their collectives.
   double moveShare = 0.5;
 
-  /// Whether blocks may cut placed dims further where no axes move. So may
-  /// those of trials that allow more moves than usual, and of trials that cut
-  /// what loops carry (cutCarried): what these send is compared with the usual
-  /// program as a whole.
+  /// Whether blocks may cut placed dims further where no axes move. They may
+  /// where more moves of axes are allowed than usual, and where the values of
+  /// loops are cut (cutCarried): such plans are compared with others as a
+  /// whole.
   bool mayCutFurther = false;
 
   /// What a byte costs that a loop keeps as a copy of what it moves, for later
