@@ -32,9 +32,7 @@ static std::optional<cost::Outcome> predict(ModuleOp program,
   auto trial = tryPhases(program, "collectives", common, machine);
   if (!trial || trial->report["functions"].empty())
     return std::nullopt;
-  return cost::Outcome{trial->predictStep(machine), trial->arenaBytes,
-                       !options.memoryBudget ||
-                           trial->arenaBytes <= *options.memoryBudget};
+  return trial->getOutcome(options, machine);
 }
 
 /// The program that the plans are of; null if they do not fit it.

@@ -38,8 +38,8 @@ using Alternative = SmallVector<DimRule, 2>;
 /// A row of the table.
 struct Row {
   std::string text;
-  double bytes, arena, seconds;
-  bool isTooLarge = false; ///< for --memory-budget, recomputing as now
+  double bytes = 0; ///< that a rank sends
+  cost::Outcome outcome;
 };
 
 } // namespace
@@ -99,12 +99,9 @@ static std::optional<Row> makeRow(ModuleOp steps, std::string text,
   std::optional<Trial> trial = tryPhases(steps, "layout", options, machine);
   if (!trial)
     return std::nullopt;
-  Row row{std::move(text), 0, double(trial->arenaBytes),
-          trial->predictStep(machine)};
+  Row row{std::move(text), 0, trial->getOutcome(options, machine)};
   for (const auto &[axis, bytes] : trial->getStep()["bytes"].items())
     row.bytes += bytes.get<double>();
-  row.isTooLarge =
-      options.memoryBudget && trial->arenaBytes > *options.memoryBudget;
   return row;
 }
 
@@ -139,9 +136,10 @@ static std::string compareRules(ModuleOp steps, const Explanation &explanation,
   }
   if (rows.size() < 2)
     return "";
-  std::stable_sort(
-      rows.begin() + 1, rows.end(),
-      [](const Row &a, const Row &b) { return a.seconds < b.seconds; });
+  std::stable_sort(rows.begin() + 1, rows.end(),
+                   [](const Row &a, const Row &b) {
+                     return a.outcome.seconds < b.outcome.seconds;
+                   });
   size_t width = 0;
   for (const Row &row : rows)
     width = std::max(width, row.text.size());
@@ -151,22 +149,23 @@ static std::string compareRules(ModuleOp steps, const Explanation &explanation,
       << "' would cost: bytes that a rank sends in a step, its arena, and the "
          "time predicted for machine '"
       << machine.name << "'\n";
-  auto print = [&](const std::string &text, const std::string &bytes,
-                   const std::string &arena, const std::string &seconds,
-                   bool isTooLarge) {
-    out << llvm::format("  %-*s %10s %10s %10s%s\n", int(width), text.c_str(),
-                        bytes.c_str(), arena.c_str(), seconds.c_str(),
-                        isTooLarge ? "  over --memory-budget" : "");
+  auto print = [&](const Row &row, const std::string &bytes,
+                   const std::string &arena, const std::string &seconds) {
+    out << llvm::format("  %-*s %10s %10s %10s%s\n", int(width),
+                        row.text.c_str(), bytes.c_str(), arena.c_str(),
+                        seconds.c_str(),
+                        row.outcome.fits ? "" : "  over --memory-budget");
   };
   const Row &now = rows.front();
-  print(now.text, report::formatBytes(now.bytes),
-        report::formatBytes(now.arena), report::formatSeconds(now.seconds),
-        now.isTooLarge);
+  const double arena = double(now.outcome.arenaBytes);
+  print(now, report::formatBytes(now.bytes), report::formatBytes(arena),
+        report::formatSeconds(now.outcome.seconds));
   for (const Row &row : llvm::drop_begin(rows))
-    print(row.text, formatChange(row.bytes - now.bytes, report::formatBytes),
-          formatChange(row.arena - now.arena, report::formatBytes),
-          formatChange(row.seconds - now.seconds, report::formatSeconds),
-          row.isTooLarge);
+    print(row, formatChange(row.bytes - now.bytes, report::formatBytes),
+          formatChange(double(row.outcome.arenaBytes) - arena,
+                       report::formatBytes),
+          formatChange(row.outcome.seconds - now.outcome.seconds,
+                       report::formatSeconds));
   if (refused > 0)
     out << "  refused: " << refused
         << ", where two dims of a tensor want one axis, or a loop takes the "

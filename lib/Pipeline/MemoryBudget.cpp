@@ -95,7 +95,7 @@ std::string Compilation::describeOtherPolicies() {
   for (Recompute policy : policies) {
     others.recompute = policy;
     std::optional<Trial> trial = tryPhases(*module, "steps", others, machine);
-    if (trial && trial->arenaBytes <= *options.memoryBudget)
+    if (trial && trial->getOutcome(others, machine).fits)
       return " Without " + given +
              " it fits: '--recompute=" + getName(policy).str() + "' needs " +
              describeBytes(trial->arenaBytes) + ".";
@@ -107,6 +107,7 @@ std::string Compilation::describeOtherPolicies() {
 ExitCode Compilation::fitMemory() {
   SmallVector<Recompute> policies = listPolicies(*module, options);
   std::optional<Trial> least;
+  cost::Outcome leastOutcome;
   Recompute leastPolicy = policies.front();
   CompileOptions trialOptions = options;
   budget = {{"bytes", *options.memoryBudget},
@@ -121,12 +122,14 @@ ExitCode Compilation::fitMemory() {
     budget["tried"].push_back({{"recompute", getName(policy).str()},
                                {"arenaBytes", trial->arenaBytes},
                                {"keptBytes", trial->keptBytes}});
-    if (trial->arenaBytes <= *options.memoryBudget) {
+    const cost::Outcome outcome = trial->getOutcome(trialOptions, machine);
+    if (outcome.fits) {
       options.recompute = policy;
       return ExitCode::Success;
     }
-    if (!least || trial->arenaBytes < least->arenaBytes) {
+    if (!least || outcome.isBetterThan(leastOutcome, /*isPreferred=*/false)) {
       least = std::move(trial);
+      leastOutcome = outcome;
       leastPolicy = policy;
     }
   }

@@ -26,9 +26,16 @@ const report::Json &Trial::getStep() const {
       });
 }
 
-double Trial::predictStep(const cost::Machine &machine) {
+cost::Outcome Trial::getOutcome(const CompileOptions &options,
+                                const cost::Machine &machine) {
+  cost::Outcome outcome;
+  outcome.arenaBytes = arenaBytes;
+  outcome.fits = !options.memoryBudget || arenaBytes <= *options.memoryBudget;
+  if (report["functions"].empty())
+    return outcome;
   report::addTimes(report, *program, machine);
-  return getStep()["time"]["seconds"].get<double>();
+  outcome.seconds = getStep()["time"]["seconds"].get<double>();
+  return outcome;
 }
 
 std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,

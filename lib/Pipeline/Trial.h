@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_PIPELINE_TRIAL_H
 #define MESHC_LIB_PIPELINE_TRIAL_H
 
+#include "lib/Cost/Outcome.h"
 #include "lib/Pipeline/Compile.h"
 #include "lib/Report/Report.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -24,8 +25,11 @@ struct Trial {
   /// The report of the function whose costs are compared: the training step, if
   /// there is one.
   const report::Json &getStep() const;
-  /// The time that the machine takes for it. Adds times to the report.
-  double predictStep(const cost::Machine &machine);
+  /// What decides whether this program is better than another one: the time
+  /// that the machine takes for that function, 0 if there is none, and the
+  /// arena, which may have to fit a memory budget. Adds times to the report.
+  cost::Outcome getOutcome(const CompileOptions &options,
+                           const cost::Machine &machine);
 };
 
 /// Takes a copy of the program through the phases from `first` to schedule,
