@@ -7,7 +7,6 @@
 
 #include "lib/Cost/StepTime.h"
 #include "lib/Cost/KernelCost.h"
-#include "lib/Cost/StepSimulation.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -148,11 +147,9 @@ void Calls::run(ArrayRef<exec::StepOpInterface> steps, bool isLastIteration) {
 }
 
 StepTime Calls::takeResult() {
-  const SimulatedTime &total = simulation.getTime();
-  StepTime time{
-      total.seconds, total.products, total.kernels, total.exposed, {}};
+  StepTime time{simulation.getTime(), {}};
   for (auto [op, ofCalls] : llvm::zip(collectives, simulation.getCollectives()))
-    time.collectives.push_back({op, ofCalls.seconds, ofCalls.exposed});
+    time.collectives.push_back({ofCalls, op});
   return time;
 }
 

@@ -8,25 +8,17 @@
 #define MESHC_LIB_COST_STEPTIME_H
 
 #include "dialects/Exec/Exec.h"
-#include "lib/Cost/CostModel.h"
+#include "lib/Cost/StepSimulation.h"
 
 namespace meshc::cost {
 
-/// Seconds of all calls of a collective in one step.
-struct CollectiveTime {
+/// What all calls of a collective take in one step.
+struct CollectiveTime : NetworkTime {
   exec::CollectiveOp op;
-  double seconds = 0; ///< on the network
-  /// In which the rank computes nothing because of it.
-  double exposed = 0;
 };
 
-/// The predicted seconds of one run of a step function on one rank. `products`,
-/// `kernels` and `exposed` add up to `seconds`.
-struct StepTime {
-  double seconds = 0;
-  double products = 0; ///< matrix products and what else a library computes
-  double kernels = 0;  ///< generated ones
-  double exposed = 0;  ///< of all collectives
+/// The predicted time of one run of a step function on one rank.
+struct StepTime : SimulatedTime {
   llvm::SmallVector<CollectiveTime> collectives; ///< in order of first calls
 };
 

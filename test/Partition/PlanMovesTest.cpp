@@ -132,7 +132,7 @@ TEST_F(PlanMoves, valuesAreKeptAsTheyAreUsed) {
   EXPECT_EQ(getEnds(choose(options))[1], "!nd.tensor<f32, [hidden = 16]>");
 }
 
-// What a loop carries: an open dim, of which nothing says how it is cut.
+// A loop that carries a value with one open dim. No rule or user cuts it.
 constexpr const char *carriedText = R"(
 !x = !nd.tensor<f32, [batch = 8]>
 !w = !nd.tensor<f32, [layers = 4]>
