@@ -192,6 +192,9 @@ ExitCode Verification::keepModel(ModuleOp model, ModuleOp wholeBatch) {
                      hasOp<nd::ScanOp>(model, [](nd::ScanOp scan) {
                        return scan.getConditional();
                      });
+  // So it is where a warning says that a value is averaged over the
+  // micro-batches: of a loop, it may be the stack of all iterations.
+  isUndivided |= warns;
   // Some loops have too many iterations to be unrolled.
   if (!steps || (isUndivided && microBatches > 1))
     steps = std::move(looped);
