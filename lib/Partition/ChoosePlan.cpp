@@ -99,7 +99,7 @@ static void setPrice(func::FuncOp function, const PlanPrice &price) {
   NamedAttrList numbers;
   numbers.set("seconds", builder.getF64FloatAttr(price.time.seconds));
   numbers.set("arena", builder.getF64FloatAttr(price.arenaBytes));
-  for (const spmd::AxisTraffic &sent : price.bytes)
+  for (const AxisPrice &sent : price.axes)
     numbers.set(("bytes." + sent.axis.getValue()).str(),
                 builder.getF64FloatAttr(sent.bytes));
   function->setAttr(priceName, numbers.getDictionary(function.getContext()));

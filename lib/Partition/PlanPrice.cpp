@@ -51,7 +51,7 @@ private:
   std::vector<bool> isCounted;      ///< by the numbers of the collectives
   llvm::DenseSet<int64_t> inFlight; ///< pieces that collectives write
   Combined combined;
-  llvm::DenseMap<StringAttr, double> bytes;
+  llvm::DenseMap<StringAttr, AxisPrice> axes;
 };
 } // namespace
 
@@ -91,9 +91,12 @@ void PricedCalls::begin(const Call &call, double runs) {
   if (isCounted[call.number])
     return;
   isCounted[call.number] = true;
-  for (const spmd::AxisTraffic &level :
-       spmd::getRingTraffic(call.collective, call.axes, call.wholeBytes, mesh))
-    bytes[level.axis] += level.bytes * runs;
+  for (const spmd::AxisTraffic &level : spmd::getRingTraffic(
+           call.collective, call.axes, call.wholeBytes, mesh)) {
+    AxisPrice &price = axes[level.axis];
+    price.bytes += level.bytes * runs;
+    price.seconds += cost * runs;
+  }
 }
 
 /// What collectives of the body write and nothing in it reads.
@@ -154,8 +157,10 @@ PlanPrice PricedCalls::takePrice() const {
   PlanPrice price;
   price.time = simulation.getTime();
   for (nd::AxisAttr axis : mesh.getAxes())
-    if (double sent = bytes.lookup(axis.getName()); sent > 0)
-      price.bytes.push_back({axis.getName(), sent});
+    if (AxisPrice sent = axes.lookup(axis.getName()); sent.bytes > 0) {
+      sent.axis = axis.getName();
+      price.axes.push_back(sent);
+    }
   return price;
 }
 

@@ -19,11 +19,21 @@
 
 namespace meshc::partition {
 
+/// What collectives over an axis cost a rank.
+struct AxisPrice {
+  mlir::StringAttr axis;
+  double bytes = 0; ///< that the rank sends along the axis
+  /// Of the collectives, on the network; one over several axes counts for each
+  /// of them.
+  double seconds = 0;
+  bool operator==(const AxisPrice &) const = default;
+};
+
 /// What one run of a function costs on a rank.
 struct PlanPrice {
   cost::SimulatedTime time; ///< on the machine of the cost model
-  /// That the rank sends, by axis, in the order of the mesh.
-  llvm::SmallVector<spmd::AxisTraffic, 4> bytes;
+  /// Of the axes along which the rank sends, in the order of the mesh.
+  llvm::SmallVector<AxisPrice, 4> axes;
   double arenaBytes = 0; ///< an estimate: what is alive at the peak
 };
 

@@ -25,8 +25,8 @@ using cost::Outcome;
 /// A step that is not shorter than this is no reason to move axes: prices are
 /// not that exact, and the usual plans have fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
-/// What loops carry changes all that their bodies send. Of several such plans,
-/// the shortest by `mostOfStep`.
+/// What loops carry changes all that their bodies send: such plans must also
+/// take at most this share of the usual step.
 static constexpr double mostOfStepCarried = 0.9;
 /// The small moves together let the arena grow by at most a fourth.
 static constexpr double mostOfArena = 1.25;
@@ -64,12 +64,13 @@ public:
   DictionaryAttr finish();
 
 private:
-  /// How much better a candidate must be.
+  /// How much better a candidate must be: shorter than the best one, also much
+  /// shorter than the usual one, or worth what it changes.
   enum class Judge { Shorter, MuchShorter, WorthIt };
   enum class Tried { Refused, Same, Taken };
 
   bool isBetter(Candidate &other, Judge judge);
-  bool isShorter(Candidate &other, double most);
+  bool isShorter(Candidate &other, Candidate &than, double most);
   double getError() const {
     return errorOfPrice + errorOfOverlap * goals.model.getMachine().overlap;
   }
@@ -86,7 +87,7 @@ private:
   void tryCopies();
   void tryGatherOnce();
   bool tryPointCost();
-  const BlockPlan *getComparedPlan() const;
+  spmd::AxisList findAxesToCut() const;
 
   ModuleOp layout;
   func::FuncOp compared; ///< whose price decides; null if there is none
@@ -117,13 +118,13 @@ bool PlanSearch::compile(Candidate &candidate) {
   return candidate.outcome.has_value();
 }
 
-/// Whether the candidate's step takes at most this share of the best one's.
-bool PlanSearch::isShorter(Candidate &other, double most) {
-  const double share = other.getSeconds() / best.getSeconds();
+/// Whether the candidate's step takes less than this share of another one's.
+bool PlanSearch::isShorter(Candidate &other, Candidate &than, double most) {
+  const double share = other.getSeconds() / than.getSeconds();
   if (std::abs(share - most) > getError())
     return share < most;
-  return compile(best) && compile(other) &&
-         other.outcome->seconds < most * best.outcome->seconds;
+  return compile(than) && compile(other) &&
+         other.outcome->seconds < most * than.outcome->seconds;
 }
 
 /// Whether the candidate is worth what it changes, memory included.
@@ -144,12 +145,17 @@ bool PlanSearch::isWorthIt(Candidate &other) {
 }
 
 bool PlanSearch::isBetter(Candidate &other, Judge judge) {
-  const double most =
-      judge == Judge::MuchShorter ? mostOfStepCarried : mostOfStep;
-  if (!goals.hasMemoryBudget)
-    return judge == Judge::WorthIt ? isWorthIt(other) : isShorter(other, most);
+  if (!goals.hasMemoryBudget) {
+    if (judge == Judge::WorthIt)
+      return isWorthIt(other);
+    return isShorter(other, best, mostOfStep) &&
+           (judge == Judge::Shorter ||
+            isShorter(other, usual ? *usual : best, mostOfStepCarried));
+  }
   if (!compile(best) || !compile(other))
     return false;
+  const double most =
+      judge == Judge::MuchShorter ? mostOfStepCarried : mostOfStep;
   const double saved = other.outcome->getSaved(*best.outcome);
   const bool isPreferred =
       judge == Judge::WorthIt ? saved >= Outcome::leastGain : saved > 1 - most;
@@ -161,13 +167,10 @@ bool PlanSearch::isBetter(Candidate &other, Judge judge) {
 static bool areAlike(const ChosenPlans &a, const ChosenPlans &b) {
   if (a.plans == b.plans)
     return true;
-  auto isEqual = [](const spmd::AxisTraffic &x, const spmd::AxisTraffic &y) {
-    return x.axis == y.axis && x.bytes == y.bytes;
-  };
   return a.price && b.price && a.price->arenaBytes == b.price->arenaBytes &&
          a.price->time.seconds == b.price->time.seconds &&
          a.price->time.kernels == b.price->time.kernels &&
-         llvm::equal(a.price->bytes, b.price->bytes, isEqual);
+         a.price->axes == b.price->axes;
 }
 
 /// Chooses plans with other options. If they are better than the best ones,
@@ -202,11 +205,21 @@ PlanSearch::Tried PlanSearch::tryOther(PlanOptions options, Judge judge) {
 // Moves
 //===----------------------------------------------------------------------===//
 
-const BlockPlan *PlanSearch::getComparedPlan() const {
+/// The axes along which a step of the best plans may be much shorter if they
+/// cut what loops carry: ranks repeat work, or wait for collectives.
+spmd::AxisList PlanSearch::findAxesToCut() const {
+  spmd::AxisList axes;
   for (const FunctionPlan &each : best.chosen.functions)
     if (each.function == compared)
-      return each.plan.get();
-  return nullptr;
+      axes = findRepeatedAxes(*each.plan, mesh);
+  const double least = (1 - mostOfStepCarried) * best.getSeconds();
+  if (best.chosen.price)
+    for (const AxisPrice &sent : best.chosen.price->axes)
+      if (std::min(sent.seconds, best.chosen.price->time.exposed) > least &&
+          !llvm::is_contained(axes, sent.axis))
+        axes.push_back(sent.axis);
+  spmd::sortByMesh(axes, mesh);
+  return axes;
 }
 
 void PlanSearch::tryMoves(Carried carried) {
@@ -252,9 +265,7 @@ bool PlanSearch::tryCarriedOver(ArrayRef<StringAttr> axes) {
 void PlanSearch::tryCarried() {
   // Each plan that is kept is shorter than the last one.
   for (bool isTaken = true; std::exchange(isTaken, false);) {
-    const BlockPlan *plan = getComparedPlan();
-    const spmd::AxisList axes =
-        plan ? findRepeatedAxes(*plan, mesh) : spmd::AxisList();
+    const spmd::AxisList axes = findAxesToCut();
     if (axes.size() > 1)
       isTaken = tryCarriedOver(axes);
     for (StringAttr axis : axes)

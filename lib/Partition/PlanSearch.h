@@ -37,12 +37,13 @@ struct SearchGoals {
 /// 1. Parameters are gathered once for all micro-batches.
 /// 2. Axes move in blocks that save less: at most three shares, the one nearest
 ///    to a half first. The step must be shorter by 1 %.
-/// 3. Where ranks repeat work, a dim of what loops carry is cut: one dim of all
-///    carried values, or the first dim of each value, over one of the axes or
-///    over all of them. The first such plans must shorten the step by 10 %,
-///    since they send other values than the layout suggests; further ones by
-///    1 %. This is repeated until none is kept. If one was kept, axes move once
-///    more.
+/// 3. Where ranks repeat work or wait for collectives, a dim of what loops
+/// carry
+///    is cut: one dim of all carried values, or the first dim of each value,
+///    over one of the axes or over all of them. Such plans send other values
+///    than the layout suggests. So they must shorten the usual step by 10 %,
+///    and the best step so far by 1 %. This is repeated until none is kept. If
+///    one was kept, axes move once more.
 /// 4. Axes move while loops carry their values as before (keepCarried).
 /// 5. Loops keep values as the loops that use them have them (keepAsUsed).
 /// 6. Loops keep copies of what later loops move as well (LoopCopies), at a
