@@ -22,8 +22,40 @@ std::optional<unsigned> FusionOp::getChangedInput() {
   return table ? std::optional(table.getArgNumber()) : std::nullopt;
 }
 
+/// The order of the largest table in which a gather of the fusion looks up its
+/// entries, with the dims of the indices in place of the one that they name.
+/// Nothing if there is none, or if it lacks dims of the result.
+static std::optional<Order>
+getGatheredOrder(FusionOp fusion, const DimSet &dims, OrderChooser &orders) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(fusion);
+  std::optional<Order> best;
+  int64_t most = 0;
+  for (auto gather : fusion.getBody().front().getOps<nd::GatherOp>()) {
+    auto table = dyn_cast<BlockArgument>(gather.getTable());
+    if (!table)
+      continue;
+    Value input = fusion.getInputs()[table.getArgNumber()];
+    const int64_t bytes = nd::getTensorType(input).getLocalBytes(mesh);
+    Order order;
+    for (StringAttr dim : orders.getOrder(input))
+      if (dim != gather.getDimAttr())
+        order.push_back(dim);
+      else
+        for (nd::DimAttr named :
+             nd::getTensorType(gather.getIndices()).getDims())
+          if (!nd::getTensorType(input).hasDim(named.getName().getValue()))
+            order.push_back(named.getName());
+    order = restrictOrder(order, dims);
+    if (order.size() == dims.size() && bytes > most) {
+      best = std::move(order);
+      most = bytes;
+    }
+  }
+  return best;
+}
+
 /// The order of the largest input with the result's dims, or else of the
-/// largest one with more dims.
+/// largest one with more dims, or else of what a gather reads.
 static std::optional<Order> getInputOrder(FusionOp fusion, Value result,
                                           OrderChooser &orders) {
   nd::MeshAttr mesh = nd::MeshAttr::of(fusion);
@@ -38,7 +70,7 @@ static std::optional<Order> getInputOrder(FusionOp fusion, Value result,
         (!best || rank(input) > rank(best)))
       best = input;
   if (!best)
-    return std::nullopt;
+    return getGatheredOrder(fusion, dims, orders);
   return restrictOrder(orders.getOrder(best), dims);
 }
 

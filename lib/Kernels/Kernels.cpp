@@ -15,6 +15,7 @@ void addKernelsPasses(mlir::OpPassManager &passes) {
   mlir::OpPassManager &function = passes.nest<mlir::func::FuncOp>();
   function.addPass(createExpandFallbacks());
   function.addPass(createPairContractions());
+  function.addPass(createSumWindows());
   // What is added to a product or a carried sum needs no tensor of its own.
   function.addPass(createScatterIntoSums());
   function.addPass(createOrderScatters());

@@ -102,6 +102,54 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def SumWindows : Pass<"meshc-sum-windows", "::mlir::func::FuncOp"> {
+  let summary = "turns scatters of windows, gradients of convolutions, into sums over the windows' entries";
+  let description = [{
+    If the indices of a scatter_add are affine in their positions, as those of
+    windows are (iota(place) + iota(wide) - 2), then an entry of the result gets at
+    most one entry of each number within the windows: the sum over `wide` of a gather
+    along `place`. A scatter adds one entry after another to memory; the sum adds
+    vectors in registers, needs no sorted indices on GPUs, and may be fused with what
+    follows. Only where no rank has a block of what the windows span, where the step
+    along `place` is 1 or -1, and where the result has at most twice as many entries
+    as there are places.
+
+    ```mlir
+    !u = !nd.tensor<f32, [c = 32, place = 14, wide = 5]>
+    !i = !nd.tensor<i32, [place = 14, wide = 5]>
+    !x = !nd.tensor<f32, [c = 32, col = 14]>
+    func.func @f(%u: !u) -> !x {
+      %p = nd.iota : () -> !nd.tensor<i32, [place = 14]>
+      %w = nd.iota : () -> !nd.tensor<i32, [wide = 5]>
+      %i = nd.add %p, %w : (!nd.tensor<i32, [place = 14]>, !nd.tensor<i32, [wide = 5]>) -> !i
+      %0 = nd.scatter_add %u, %i {dim = "col"} : (!u, !i) -> !x
+      return %0 : !x
+    }
+    ```
+    becomes
+    ```mlir
+    !u = !nd.tensor<f32, [c = 32, place = 14, wide = 5]>
+    !i = !nd.tensor<i32, [col = 14, wide = 5]>
+    !g = !nd.tensor<f32, [c = 32, col = 14, wide = 5]>
+    !x = !nd.tensor<f32, [c = 32, col = 14]>
+    func.func @f(%u: !u) -> !x {
+      // What nothing needs any more, the next pass removes.
+      %p = nd.iota : () -> !nd.tensor<i32, [place = 14]>
+      %v = nd.iota : () -> !nd.tensor<i32, [wide = 5]>
+      %j = nd.add %p, %v : (!nd.tensor<i32, [place = 14]>, !nd.tensor<i32, [wide = 5]>) -> !nd.tensor<i32, [place = 14, wide = 5]>
+      %c = nd.iota : () -> !nd.tensor<i32, [col = 14]>
+      %w = nd.iota : () -> !nd.tensor<i32, [wide = 5]>
+      %m = nd.constant -1 : i32 -> !nd.tensor<i32, []>
+      %n = nd.mul %w, %m : (!nd.tensor<i32, [wide = 5]>, !nd.tensor<i32, []>) -> !nd.tensor<i32, [wide = 5]>
+      %i = nd.add %c, %n : (!nd.tensor<i32, [col = 14]>, !nd.tensor<i32, [wide = 5]>) -> !i
+      %g = nd.gather %u, %i {dim = "place"} : (!u, !i) -> !g
+      %0 = nd.reduce_sum %g {dims = ["wide"]} : (!g) -> !x
+      return %0 : !x
+    }
+    ```
+  }];
+}
+
 def ScatterIntoSums : Pass<"meshc-scatter-into-sums", "::mlir::func::FuncOp"> {
   let summary = "gives a scatter_add the tensor to which its result is added as its table";
   let description = [{

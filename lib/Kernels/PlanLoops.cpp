@@ -95,19 +95,23 @@ double LoopPlanner::getContiguousBytes(StringAttr loop) const {
   return bytes;
 }
 
-/// Orders loops as the dims lie in the largest tensor that has them.
+/// Orders loops as the dims lie in the largest tensor that has them. A loop
+/// that it does not have runs just outside of the next one of the tensor that
+/// has it, or outermost.
 void LoopPlanner::sort(SmallVectorImpl<StringAttr> &group) const {
   SmallVector<StringAttr> sorted;
   for (const Access &access : accesses) {
-    SmallVector<StringAttr> more;
+    auto *next = sorted.begin();
+    SmallVector<StringAttr> along;
     for (StringAttr dim : access.order)
-      for (auto [loop, along] : access.loops)
-        if (along == dim && llvm::is_contained(group, loop) &&
-            !llvm::is_contained(sorted, loop) &&
-            !llvm::is_contained(more, loop))
-          more.push_back(loop);
-    // What the larger tensor does not have runs outside of it.
-    sorted.insert(sorted.begin(), more.begin(), more.end());
+      for (auto [loop, ofDim] : access.loops)
+        if (ofDim == dim && llvm::is_contained(group, loop) &&
+            !llvm::is_contained(along, loop))
+          along.push_back(loop);
+    for (StringAttr loop : llvm::reverse(along)) {
+      auto *known = llvm::find(sorted, loop);
+      next = known == sorted.end() ? sorted.insert(next, loop) : known;
+    }
   }
   for (StringAttr loop : group)
     if (!llvm::is_contained(sorted, loop))
