@@ -42,8 +42,8 @@ bool beginsAsExport(int descriptor);
 /// "m-00001-of-00002.safetensors" … and "m.safetensors.index.json". An earlier
 /// index of such files, "m.index.json" too, is removed before the first file is
 /// written, and the new one is written last, so that an index never lists files
-/// of two exports. One file never replaces a file that an index lists. Each file
-/// appears complete or not at all. Holds one tensor at a time. Returns the
+/// of two exports. One file never replaces a file that an index lists. Each
+/// file appears complete or not at all. Holds one tensor at a time. Returns the
 /// files of earlier exports to that path, also unfinished ones, that it has not
 /// replaced, because they have other names: they stay, and are no part of this
 /// one. Writes nothing and throws Failure(Checkpoint) if the parameters do not

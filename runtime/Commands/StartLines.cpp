@@ -58,7 +58,7 @@ int64_t meshc::runtime::countRanksOnHost(const World &world,
                                             : world.size();
 }
 
-/// A line if the ranks on this host have less than a core each; else empty.
+/// A clause if the ranks on this host have less than a core each; else empty.
 static std::string describeSharing(const MeshcProgram &program,
                                    const World &world,
                                    const MpiLaunch &launch) {
@@ -69,8 +69,9 @@ static std::string describeSharing(const MeshcProgram &program,
     cores = availableCores();
   if (program.target != MESHC_HOST || ranks <= cores)
     return "";
-  return std::to_string(ranks) + " ranks share " + counted(cores, "core") +
-         ": 'comm' and the times of collectives include waiting for a core\n";
+  return "; " + std::to_string(ranks) + " ranks share " +
+         counted(cores, "core") +
+         ": 'comm' and the times of collectives include waiting for a core";
 }
 
 /// How a corpus is read, and what of it is not, as a line; empty if there is no
@@ -106,8 +107,7 @@ void meshc::runtime::printStart(const MeshcProgram &program, const World &world,
         << ")";
   out << ", " << counted(threads, "thread") << (world.size() > 1 ? " each" : "")
       << "; " << counted(files.data->examples(), "example") << ", batch "
-      << files.data->batch() << '\n'
-      << describeSharing(program, world, launch)
+      << files.data->batch() << describeSharing(program, world, launch) << '\n'
       << describeWindows("--data", *files.data);
   if (files.evalData)
     out << describeWindows("--eval-data", *files.evalData);

@@ -209,7 +209,7 @@ void EvaluationSteps::warnOfSizes() {
         std::fmod(number.getValueAsDouble(), size) != 0)
       continue;
     op->emitWarning("this divides a sum over the examples by ")
-        << number.getValueAsDouble()
+        << static_cast<int64_t>(number.getValueAsDouble())
         << ", which looks like the size of a batch; the sum of an evaluation, "
            "and of a step with 'accumulate', is that of all its examples: "
            "'mean' divides it by their number";

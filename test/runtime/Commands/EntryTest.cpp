@@ -105,9 +105,10 @@ TEST(Entry, saysThatRanksShareCores) {
   // On the first core of those that are allowed here.
   const std::string one = "taskset -c $(taskset -cp $$ | sed 's/.*: *//; "
                           "s/[-,].*//') ";
-  expectHas(run(one + line("2x2") + train).out,
-            "\n4 ranks share 1 core: 'comm' and the times of collectives "
-            "include waiting for a core\n");
+  expectHas(
+      run(one + line("2x2") + train).out,
+      ", batch 8; 4 ranks share 1 core: 'comm' and the times of collectives "
+      "include waiting for a core\n");
   const std::string alone = run(one + line("1x1") + train).out;
   EXPECT_EQ(alone.find(" share "), std::string::npos) << alone;
   EXPECT_EQ(run(one + line("2x2") + train + " --quiet").out, "");
