@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 
 using namespace mlir;
 
@@ -110,14 +111,31 @@ bool FusionOp::mayOverwrite(unsigned operand, unsigned result) {
                       getPartsAttr(), nd::MeshAttr::of(*this));
 }
 
-/// The place of a fusion, and of its ops with their names.
+/// Whether the op is a cast that keeps each value as it is.
+static bool isExactCast(Operation &op) {
+  auto cast = dyn_cast<nd::CastOp>(op);
+  if (!cast)
+    return false;
+  auto from =
+      dyn_cast<FloatType>(nd::getTensorType(cast.getInput()).getElementType());
+  auto to = dyn_cast<FloatType>(cast.getType().getElementType());
+  return !from || !to || from.getWidth() <= to.getWidth();
+}
+
+/// The place of a fusion, and of its ops with their names: those that their
+/// places have, or else those of their kinds. Without casts that round nothing.
 static Location getOpLocations(FusionOp fusion) {
   SmallVector<Location> locations = {fusion.getLoc()};
-  for (Operation &op : fusion.getBody().front().without_terminator())
-    if (op.getNumOperands() > 0)
+  for (Operation &op : fusion.getBody().front().without_terminator()) {
+    if (op.getNumOperands() == 0 || isExactCast(op))
+      continue;
+    if (isa<NameLoc>(op.getLoc()))
+      locations.push_back(op.getLoc());
+    else
       locations.push_back(NameLoc::get(
           StringAttr::get(op.getContext(), op.getName().stripDialect()),
           op.getLoc()));
+  }
   return FusedLoc::get(fusion.getContext(), locations);
 }
 

@@ -67,8 +67,7 @@ public:
     return arith::SIToFPOp::create(builder, loc, shaped(builder.getF32Type()),
                                    value);
   }
-  /// p · 2^k for p of about 1 and integers k between -252 and 254. Rounds once,
-  /// where the result is subnormal.
+  /// p · 2^k for p of about 1 and integers k between -252 and 254.
   Value scale(Value p, Value k) const {
     if (scalesByPowers)
       return LLVM::LoadExpOp::create(builder, loc, like, p, k);
@@ -141,14 +140,15 @@ constexpr double ln2High = 0.693359375;
 constexpr double ln2Low = -2.12194440e-4;
 
 /// e^x = 2^n · e^r with |r| ≤ ln 2 / 2; the polynomial is that of the Cephes
-/// library (S. Moshier). Exact to 1 ulp, subnormal results too.
+/// library (S. Moshier). Exact to 1 ulp; 0 instead of subnormal results [L5.5]:
+/// for them, and for what is computed from them, a processor would take 100
+/// cycles or more. Scores that are masked by -100 have such exponentials.
 static Value emitExp(const Arithmetic &code, Value x) {
-  // Beyond these bounds results are infinite and zero. NaN passes. A masked
-  // score is far below the second bound: if its result underflowed in the last
-  // product, a processor would take 100 cycles or more for that.
+  // Beyond these bounds results are infinite and zero. NaN passes. The second
+  // is the least f32 whose exponential is at least 2^-126.
   Value most = code.constant(89.0), zero = code.constant(0.0);
-  Value isZero =
-      code.compare(arith::CmpFPredicate::OLT, x, code.constant(-104.0));
+  Value isZero = code.compare(arith::CmpFPredicate::OLT, x,
+                              code.constant(-87.33654022216797));
   x = code.select(code.compare(arith::CmpFPredicate::OGT, x, most), most, x);
   x = code.select(isZero, zero, x);
   // Adding 1.5·2^23 leaves the nearest integer in the low bits.

@@ -5,7 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "lib/Frontend/Builtins.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace meshc;
@@ -29,7 +34,16 @@ private:
   bool checkExtraType(unsigned argument, Value value);
   bool addExtra(unsigned argument, Value value);
   bool checkDims();
+  bool rejectUnknownPositions();
+  void rejectMissingPositions(unsigned tensor);
   void rejectSharedPositions();
+  std::string nameOf(unsigned argument) const;
+  bool isOfFeatures(Value value, StringAttr dim) const;
+  std::string writeRenames(const std::string &from,
+                           const std::string &to) const;
+  std::vector<std::string> findPositions(unsigned tensor, int64_t size) const;
+  std::string adviseRename(unsigned tensor, const std::string &to,
+                           int64_t size) const;
   std::string freshName() const;
   bool checkExtra(unsigned argument, Value value);
   bool isRow(StringAttr dim) const {
@@ -65,41 +79,175 @@ bool AttentionCall::readTensors() {
 
 bool AttentionCall::readNames() {
   key = call.dim(3, tensors[0]);
-  memory = key ? call.dim(4, tensors[1]) : StringAttr();
+  if (!key)
+    return false;
+  if (!typeOf(1).hasDim(key.getValue())) {
+    reportMissingDim(call.emitter, call.place(3), key.getValue(), tensors[1],
+                     places[1]);
+    return false;
+  }
+  if (rejectUnknownPositions())
+    return false;
+  memory = call.dim(4);
   if (!memory)
     return false;
-  for (auto [tensor, argument, dim] :
-       {std::tuple(1u, 3u, key), std::tuple(2u, 4u, memory)})
-    if (!typeOf(tensor).hasDim(dim.getValue())) {
-      reportMissingDim(call.emitter, call.place(argument), dim.getValue(),
-                       tensors[tensor], places[tensor]);
+  if (key == memory) {
+    call.fail(0, "'dot_attention' needs two dims: that of queries and keys, "
+                 "and that of the positions of keys and values");
+    return false;
+  }
+  for (unsigned tensor : {1u, 2u})
+    if (!typeOf(tensor).hasDim(memory.getValue())) {
+      rejectMissingPositions(tensor);
       return false;
     }
   if (!typeOf(0).hasDim(memory.getValue()))
     return call.emitter.checkIndexable(memory, call.place(4));
-  if (key == memory)
-    call.fail(0, "'dot_attention' needs two dims: that of queries and keys, "
-                 "and that of the positions of keys and values");
-  else
-    rejectSharedPositions();
+  rejectSharedPositions();
   return false;
+}
+
+/// The argument as a rename has it: its name, if it is one.
+std::string AttentionCall::nameOf(unsigned argument) const {
+  static const char *const roles[] = {"q", "k", "v"};
+  const syntax::Expr *value = call.ast.arguments[argument].value.get();
+  const syntax::Name *known = value ? value->asName() : nullptr;
+  return known ? std::string(known->text) : roles[argument];
+}
+
+/// "rename(k, patch -> memory) and rename(v, patch -> memory)", of those of
+/// keys and values that lack the dim `to`.
+std::string AttentionCall::writeRenames(const std::string &from,
+                                        const std::string &to) const {
+  std::vector<std::string> renames;
+  for (unsigned tensor : {1u, 2u})
+    if (!typeOf(tensor).hasDim(to)) {
+      std::string text =
+          "rename(" + nameOf(tensor) + ", " + from + " -> " + to + ")";
+      if (renames.empty() || renames.back() != text)
+        renames.push_back(text);
+    }
+  return llvm::join(renames, " and ");
+}
+
+/// Whether the dim numbers features, such as heads: it comes from a parameter
+/// alone, or from the split that made `key`.
+bool AttentionCall::isOfFeatures(Value value, StringAttr dim) const {
+  StringRef name = dim.getValue();
+  constexpr unsigned mostSteps = 100;
+  for (unsigned i = 0; i < mostSteps; ++i) {
+    Operation *op = value.getDefiningOp();
+    if (!op || isa<nd::ParameterOp>(op))
+      return op != nullptr;
+    Value source;
+    for (Value operand : op->getOperands())
+      if (nd::TensorType type = nd::getTensorType(operand);
+          type && type.hasDim(name) &&
+          (!source || source.getDefiningOp<nd::ParameterOp>()))
+        source = operand;
+    if (!source) {
+      auto split = dyn_cast<nd::SplitDimOp>(op);
+      return split && llvm::is_contained(nd::getNames(split.getInto()), key);
+    }
+    value = source;
+  }
+  return false;
+}
+
+/// The dims of keys or values that may be those of their positions: the
+/// queries have them, too. Of this size, unless it is 0.
+std::vector<std::string> AttentionCall::findPositions(unsigned tensor,
+                                                      int64_t size) const {
+  const syntax::ModelDeclaration *model = call.emitter.declarations.model;
+  const syntax::TensorDeclaration *input =
+      model && !model->inputs.empty() ? &model->inputs.front() : nullptr;
+  std::string_view batch;
+  if (input && input->dims && !input->dims->empty())
+    batch = input->dims->front().text;
+  std::vector<std::string> found;
+  for (nd::DimAttr dim : typeOf(tensor).getDims())
+    if (isRow(dim.getName()) && (size == 0 || dim.getSize() == size) &&
+        std::string_view(dim.getName().getValue()) != batch &&
+        !isOfFeatures(tensors[tensor], dim.getName()))
+      found.push_back(dim.getName().getValue().str());
+  return found;
+}
+
+/// How to give keys and values the dim `to`, which has this size or, if it is
+/// 0, is not known yet; empty if they have no dim that may be meant.
+std::string AttentionCall::adviseRename(unsigned tensor, const std::string &to,
+                                        int64_t size) const {
+  std::vector<std::string> positions = findPositions(tensor, size);
+  if (positions.empty())
+    return "";
+  bool isClear = positions.size() == 1;
+  std::string advice = "write " +
+                       writeRenames(isClear ? positions.front() : "DIM", to) +
+                       (size == 0 ? ", which introduces it" : "");
+  if (isClear)
+    return advice;
+  for (std::string &dim : positions)
+    dim = quote(dim);
+  return advice + "; DIM is the dim of their positions: " +
+         llvm::join(positions, " or ");
+}
+
+/// Reports a dim for the positions of keys and values that is not known, where
+/// a rename was forgotten; whether that is so.
+bool AttentionCall::rejectUnknownPositions() {
+  const syntax::Argument &argument = call.ast.arguments[4];
+  const syntax::Name *name = argument.kind == syntax::Argument::Kind::Value
+                                 ? argument.value->asName()
+                                 : nullptr;
+  if (!name || call.emitter.isImported() || call.emitter.isKnownDim(*name) ||
+      call.emitter.scope->findValue(name->text))
+    return false;
+  // A dim of the keys alone has been misspelled.
+  for (nd::DimAttr dim : typeOf(1).getDims())
+    if (dim.getName() != key && !isRow(dim.getName()))
+      return false;
+  std::string to(name->text), advice = adviseRename(1, to, 0);
+  if (advice.empty())
+    return false;
+  call.emitter.noteOrigin(
+      call.emitter.error(
+          call.place(4),
+          "unknown dim " + quote(to) +
+              "; it is to name the positions of keys and values, whose dims "
+              "are those of the queries now: " +
+              advice),
+      places[1]);
+  return true;
+}
+
+/// Reports that keys or values have no dim `memory`.
+void AttentionCall::rejectMissingPositions(unsigned tensor) {
+  std::string to = memory.getValue().str(),
+              who = tensor == 1 ? "keys" : "values";
+  if (typeOf(0).hasDim(to)) {
+    call.fail(0, "the queries of 'dot_attention' have dim " + quote(to) +
+                     ", and the " + who +
+                     " have not; it is the dim of the positions of keys and "
+                     "values: rename theirs, and not that of the queries");
+    return;
+  }
+  std::string advice = adviseRename(tensor, to, call.emitter.dimSize(memory));
+  if (advice.empty())
+    reportMissingDim(call.emitter, call.place(4), to, tensors[tensor],
+                     places[tensor]);
+  else
+    call.fail(tensor, "the " + who + " of 'dot_attention' have no dim " +
+                          quote(to) + ", they are " + describe(typeOf(tensor)) +
+                          "; " + advice);
 }
 
 /// Reports that queries have the dim of the positions of keys and values.
 void AttentionCall::rejectSharedPositions() {
   std::string dim = memory.getValue().str(), fresh = freshName();
-  auto rename = [&](unsigned argument, std::string name) {
-    if (const syntax::Expr *value = call.ast.arguments[argument].value.get())
-      if (const syntax::Name *known = value->asName())
-        name = known->text;
-    return "rename(" + name + ", " + dim + " -> " + fresh + ")";
-  };
-  std::string keys = rename(1, "k"), values = rename(2, "v");
   call.fail(1,
             "the queries of 'dot_attention' have dim " + quote(dim) +
                 ", too; give the positions of keys and values another name: " +
-                keys + (keys == values ? "" : " and " + values) +
-                ", and attend over " + quote(fresh));
+                writeRenames(dim, fresh) + ", and attend over " + quote(fresh));
 }
 
 /// A name for the positions of keys and values, which none of them has now.

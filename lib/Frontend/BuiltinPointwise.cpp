@@ -51,9 +51,11 @@ static Operand emitBinary(Call &call) {
     return {};
   Value values[] = {operands[0].value, operands[1].value};
   Type elementType = nd::getTensorType(values[0]).getElementType();
-  return Operand::of(
-      call.create(call.builtin.op, values,
-                  call.emitter.unite(values, places, elementType, call.span)));
+  nd::TensorType all =
+      call.emitter.unite(values, places, elementType, call.span);
+  if (all)
+    call.emitter.suspects.warnOfTwins(values, all, call.span);
+  return Operand::of(call.create(call.builtin.op, values, all));
 }
 
 /// where(condition, a, b)
@@ -67,9 +69,13 @@ static Operand emitWhere(Call &call) {
     return {};
   Value values[] = {condition, operands[0].value, operands[1].value};
   Type elementType = nd::getTensorType(values[1]).getElementType();
+  nd::TensorType all =
+      call.emitter.unite(values, places, elementType, call.span);
+  if (all)
+    call.emitter.suspects.warnOfTwins(ArrayRef(values).drop_front(), all,
+                                      call.span);
   return Operand::of(
-      call.create(nd::SelectOp::getOperationName(), values,
-                  call.emitter.unite(values, places, elementType, call.span)));
+      call.create(nd::SelectOp::getOperationName(), values, all));
 }
 
 /// cast(x, type)

@@ -141,9 +141,11 @@ emitProduct(Call &call, MutableArrayRef<Operand> operands,
     reduced = getReduced(values, all);
   if (!reduced)
     return {};
-  return Operand::of(call.create(
-      nd::EinsumOp::getOperationName(), values, all.withoutDims(*reduced),
-      call.attribute("reduced", call.names(*reduced))));
+  nd::TensorType result = all.withoutDims(*reduced);
+  call.emitter.suspects.warnOfProduct(values, result, call.span);
+  return Operand::of(
+      call.create(nd::EinsumOp::getOperationName(), values, result,
+                  call.attribute("reduced", call.names(*reduced))));
 }
 
 /// dot(a, b, d, …): each d is a dim of both. [L5.11]

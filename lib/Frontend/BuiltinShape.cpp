@@ -221,7 +221,7 @@ static Operand emitMerge(Call &call) {
   if (!into)
     return {};
   if (isNew)
-    call.emitter.suspects.noteTwin(into, dims);
+    call.emitter.suspects.noteTwin(into, dims, size);
   return Operand::of(call.create(
       nd::MergeDimsOp::getOperationName(), value,
       call.emitter.makeType(type.getElementType(), list.dims, call.span),

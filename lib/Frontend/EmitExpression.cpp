@@ -267,18 +267,18 @@ Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
   Value values[] = {operands[0].value, operands[1].value};
   Type elementType = nd::getTensorType(values[0]).getElementType();
   SmallVector<NamedAttribute> attributes;
-  // Comparisons of all pairs of positions are masks.
-  if (!op.predicate)
-    suspects.warnOfTwins(values, binary.operatorSpan);
   if (op.predicate) {
     elementType = builder.getI1Type();
     attributes.push_back(builder.getNamedAttr(
         "predicate",
         nd::PredicateAttr::get(builder.getContext(), *op.predicate)));
   }
-  return Operand::of(create(
-      op.op, binary.operatorSpan, values,
-      unite(values, places, elementType, binary.operatorSpan), attributes));
+  nd::TensorType all = unite(values, places, elementType, binary.operatorSpan);
+  // Comparisons of all pairs of positions are masks.
+  if (all && !op.predicate)
+    suspects.warnOfTwins(values, all, binary.operatorSpan);
+  return Operand::of(
+      create(op.op, binary.operatorSpan, values, all, attributes));
 }
 
 /// The index of an entry along a dim of `type`; nullopt after an error. [L5.15]

@@ -105,7 +105,11 @@ void CalleeFinder::rejectCallee(const syntax::Name &name) {
   std::vector<std::string_view> known = builtinNames();
   for (const auto &entry : names.file().functions)
     known.push_back(entry.first);
-  std::string_view nearest = syntax::nearestName(name.text, known);
+  // Functions have short names: lerp is no erf, although only two letters
+  // differ.
+  constexpr size_t lettersPerEdit = 4;
+  std::string_view nearest =
+      syntax::nearestName(name.text, known, lettersPerEdit);
   const syntax::FunctionDeclaration *near = nullptr;
   std::string meant(nearest);
   if (auto own = names.file().functions.find(nearest);

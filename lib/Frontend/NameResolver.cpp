@@ -57,9 +57,16 @@ void NameResolver::rejectUnknownDim(const syntax::Name &name, Scope *around) {
 std::string NameResolver::hintAtDim(std::string_view name,
                                     const std::vector<std::string_view> &dims,
                                     std::string_view &near) const {
+  std::vector<std::string_view> declared;
+  for (std::string_view dim : dims)
+    if (!isIntroduced(dim))
+      declared.push_back(dim);
+  near = syntax::nearestName(name, declared);
+  if (!near.empty())
+    return syntax::didYouMean(name, declared);
   near = syntax::nearestName(name, dims);
-  if (!isIntroduced(near))
-    return syntax::didYouMean(name, dims);
+  if (near.empty())
+    return "";
   return "; an operation introduces " + quote(near) +
          ", which may be the one that is misspelled";
 }

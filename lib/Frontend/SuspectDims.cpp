@@ -34,6 +34,26 @@ using syntax::quote;
 // Two names where one was meant
 //===----------------------------------------------------------------------===//
 
+/// The known dim of this size that `name` is probably to be: a declared one, or
+/// else one that an operation has introduced. Null if there is none.
+const SuspectDims::KnownDim *
+SuspectDims::findLookalike(std::string_view name, int64_t size,
+                           nd::TensorType of) const {
+  const KnownDim *introduced = nullptr;
+  for (const KnownDim &known : emission.declarations.dims) {
+    const auto &[text, info] = known;
+    // The operation could not have given that name.
+    bool isTaken = of && of.hasDim(StringRef(text));
+    if (isTaken || info.size != size || misspelled.count(text) ||
+        !syntax::looksAlike(name, text))
+      continue;
+    if (info.isDeclared)
+      return &known;
+    introduced = &known;
+  }
+  return introduced;
+}
+
 void SuspectDims::warnOfLookalike(const syntax::Name &name, int64_t size,
                                   nd::TensorType of) {
   const DimArgument *argument =
@@ -42,24 +62,22 @@ void SuspectDims::warnOfLookalike(const syntax::Name &name, int64_t size,
   if (emission.declarations.dims.count(text) ||
       (emission.isImported() && !argument))
     return;
-  for (const auto &[known, info] : emission.declarations.dims) {
-    // The operation could not have given that name.
-    bool isTaken = of && of.hasDim(StringRef(known));
-    if (isTaken || info.size != size || !syntax::looksAlike(text, known))
-      continue;
-    std::string number = std::to_string(size);
-    emission.diagnostics
-        .warning(argument ? argument->place : name.span,
-                 "dim " + quote(text) + " is introduced here with size " +
-                     number + ", the size of dim " + quote(known) +
-                     "; did you mean " + quote(known) +
-                     "? If not, declare it: dim " + std::string(text) + " = " +
-                     number)
-        .note(info.span, quote(known) + " is " +
-                             (info.isDeclared ? "declared" : "introduced") +
-                             " here");
+  const KnownDim *found = findLookalike(text, size, of);
+  if (!found)
     return;
-  }
+  misspelled.insert(text);
+  const auto &[known, info] = *found;
+  std::string number = std::to_string(size);
+  emission.diagnostics
+      .warning(argument ? argument->place : name.span,
+               "dim " + quote(text) + " is introduced here with size " +
+                   number + ", the size of dim " + quote(known) +
+                   "; did you mean " + quote(known) +
+                   "? If not, declare it: dim " + std::string(text) + " = " +
+                   number)
+      .note(info.span, quote(known) + " is " +
+                           (info.isDeclared ? "declared" : "introduced") +
+                           " here");
 }
 
 /// The dims whose product an expression is, in the order of the text:
@@ -81,17 +99,28 @@ static bool collectFactors(const syntax::Expr &expr,
          collectFactors(*call->arguments[0].value, dims);
 }
 
-void SuspectDims::noteTwin(StringAttr name, ArrayRef<StringAttr> merged) {
+/// Whether the expression is a number, or computed from numbers alone.
+static bool isOfNumbers(const syntax::Expr &expr) {
+  if (const auto *binary = std::get_if<syntax::BinaryExpr>(&expr.node))
+    return isOfNumbers(*binary->left) && isOfNumbers(*binary->right);
+  return std::holds_alternative<syntax::NumberExpr>(expr.node);
+}
+
+void SuspectDims::noteTwin(StringAttr name, ArrayRef<StringAttr> merged,
+                           int64_t size) {
   std::vector<std::string_view> parts;
   for (StringAttr dim : merged)
     parts.push_back(std::string_view(dim.getValue()));
+  std::string_view made(name.getValue());
   for (const auto &[known, info] : emission.declarations.dims) {
     std::vector<std::string_view> factors;
+    if (!info.value || info.size != size ||
+        !((collectFactors(*info.value, factors) && factors == parts) ||
+          isOfNumbers(*info.value)))
+      continue;
     // Of a name that looks like the other one there is a warning already.
-    if (info.value && collectFactors(*info.value, factors) &&
-        factors == parts &&
-        !syntax::looksAlike(std::string_view(name.getValue()), known))
-      twins[std::string_view(name.getValue())] = known;
+    if (!syntax::looksAlike(made, known))
+      twins.insert({made, known});
   }
 }
 
@@ -102,20 +131,25 @@ static bool shareDim(nd::TensorType a, nd::TensorType b) {
   });
 }
 
-/// Warns if the operands of arithmetic on two tensors have one dim by two
-/// names: each is broadcast along the other's.
-void SuspectDims::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
+void SuspectDims::warnOfTwins(ArrayRef<Value> operands, nd::TensorType result,
+                              syntax::Span at) {
   auto has = [](nd::TensorType type, std::string_view dim,
                 std::string_view lacked) {
     return type.hasDim(StringRef(dim)) && !type.hasDim(StringRef(lacked));
   };
-  nd::TensorType a = nd::getTensorType(operands[0]);
-  nd::TensorType b = nd::getTensorType(operands[1]);
-  if (!shareDim(a, b))
-    return;
   for (const auto &[made, known] : twins) {
-    if (!(has(a, made, known) && has(b, known, made)) &&
-        !(has(b, made, known) && has(a, known, made)))
+    if (!result.hasDim(StringRef(made)) || !result.hasDim(StringRef(known)))
+      continue;
+    bool isSplit = false; // between two operands
+    for (auto [i, operand] : llvm::enumerate(operands))
+      for (Value other : operands.drop_front(i + 1)) {
+        nd::TensorType a = nd::getTensorType(operand);
+        nd::TensorType b = nd::getTensorType(other);
+        isSplit |=
+            shareDim(a, b) && ((has(a, made, known) && has(b, known, made)) ||
+                               (has(b, made, known) && has(a, known, made)));
+      }
+    if (!isSplit)
       continue;
     const syntax::DimInfo &madeInfo = emission.declarations.dims.at(made);
     emission.diagnostics
@@ -126,9 +160,19 @@ void SuspectDims::warnOfTwins(ArrayRef<Value> operands, syntax::Span at) {
         .note(madeInfo.span, quote(made) + " is introduced here")
         .note(emission.declarations.dims.at(known).span,
               quote(known) + " is declared here");
-    twins.erase(made);
+    std::erase_if(twins,
+                  [dim = made](const auto &twin) { return twin.first == dim; });
     return;
   }
+}
+
+void SuspectDims::warnOfProduct(ArrayRef<Value> factors, nd::TensorType result,
+                                syntax::Span at) {
+  // All pairs of positions are what attention wants, but not of weights.
+  if (llvm::any_of(factors, [](Value factor) {
+        return factor.getDefiningOp<nd::ParameterOp>();
+      }))
+    warnOfTwins(factors, result, at);
 }
 
 //===----------------------------------------------------------------------===//

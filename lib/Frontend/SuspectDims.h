@@ -21,20 +21,32 @@ public:
   void warnOfLookalike(const syntax::Name &name, int64_t size,
                        nd::TensorType of);
   /// Remembers for warnOfTwins that the dims `merged` became one, called
-  /// `name`, if the size of a declared dim is their product.
-  void noteTwin(mlir::StringAttr name, llvm::ArrayRef<mlir::StringAttr> merged);
-  /// Warns if the operands of arithmetic on two tensors have one dim by two
-  /// names: each is broadcast along the other's.
-  void warnOfTwins(llvm::ArrayRef<mlir::Value> operands, syntax::Span at);
+  /// `name`, if a declared dim has the same entries by another name: its size
+  /// is a number, or the product of the same dims.
+  void noteTwin(mlir::StringAttr name, llvm::ArrayRef<mlir::StringAttr> merged,
+                int64_t size);
+  /// Warns if two operands that share a dim have another one by two names: each
+  /// is broadcast along the other's.
+  void warnOfTwins(llvm::ArrayRef<mlir::Value> operands, nd::TensorType result,
+                   syntax::Span at);
+  /// The same of a product with parameters.
+  void warnOfProduct(llvm::ArrayRef<mlir::Value> factors, nd::TensorType result,
+                     syntax::Span at);
   /// Warns of attention in which no position meets another one. To be called at
   /// the end of the model.
   void warnOfScores();
 
 private:
+  using KnownDim = std::pair<const std::string_view, syntax::DimInfo>;
+  const KnownDim *findLookalike(std::string_view name, int64_t size,
+                                nd::TensorType of) const;
+
   Emission &emission;
-  /// Dims that `merge` has introduced, and the declared dim of each whose size
-  /// is the product of the same dims.
-  std::map<std::string_view, std::string_view> twins;
+  /// Dims that `merge` has introduced, and declared dims of each that may have
+  /// the same entries.
+  std::set<std::pair<std::string_view, std::string_view>> twins;
+  /// Introduced dims of which there is a warning.
+  std::set<std::string_view> misspelled;
 };
 
 } // namespace meshc::frontend

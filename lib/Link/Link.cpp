@@ -187,6 +187,12 @@ static std::vector<std::string> getArguments(StringRef driver, StringRef object,
   return arguments;
 }
 
+static bool isFifo(const std::string &path) {
+  sys::fs::file_status status;
+  return !sys::fs::status(path, status) &&
+         status.type() == sys::fs::file_type::fifo_file;
+}
+
 Error linkProgram(ArrayRef<char> object, StringRef output,
                   const LinkOptions &options) {
   auto runtime = findRuntime(options);
@@ -200,8 +206,9 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   if (!target)
     return target.takeError();
   if (!isFile)
-    return makeError("cannot write '" + output +
-                     "': it is a device; give the name of a file");
+    return makeError("cannot write '" + output + "': it is a " +
+                     (isFifo(*target) ? "FIFO (named pipe)" : "device") +
+                     "; give the name of a file");
   auto objectPath = makeTemporary(*target, ".o", dataPermissions);
   if (!objectPath)
     return objectPath.takeError();

@@ -31,6 +31,14 @@ using Tensors = llvm::StringMap<nd::HostTensor>;
 using OutputKey = std::pair<std::string, std::string>;
 using Outputs = std::map<OutputKey, nd::HostTensor>;
 
+/// What an evaluation computes its metrics of.
+struct EvaluatedData {
+  Examples examples;
+  std::vector<std::string> arguments; ///< of the program: its files
+  int64_t perBatch = 1;               ///< examples; of the interpreter
+  bool isPart = true;                 ///< of all examples
+};
+
 class ProgramComparison {
 public:
   ProgramComparison(mlir::ModuleOp steps, const CompiledProgram &program,
@@ -52,16 +60,15 @@ private:
   llvm::LogicalResult compareEvaluations();
   llvm::LogicalResult compareEvaluation(mlir::func::FuncOp step,
                                         llvm::StringRef parameters,
-                                        const Examples &examples,
-                                        llvm::ArrayRef<std::string> data);
-  llvm::LogicalResult writeRest();
+                                        const EvaluatedData &data);
+  llvm::LogicalResult addData(int64_t count, int64_t perBatch);
 
   llvm::LogicalResult call(nd::Step kind, const Tensors &state, int batch,
                            int64_t step, RoundingNoise *noise,
                            Tensors &results);
   llvm::LogicalResult train(RoundingNoise *noise, Outputs &outputs);
   llvm::LogicalResult evaluate(mlir::func::FuncOp step, llvm::StringRef moment,
-                               const Examples &examples, RoundingNoise *noise,
+                               const EvaluatedData &data, RoundingNoise *noise,
                                Outputs &outputs);
 
   /// Compares the program's output with the results of `compute`.
@@ -92,11 +99,11 @@ private:
   llvm::StringMap<StoredTensor> stored;
   std::vector<std::string> metrics, dataArguments;
   std::vector<Tensors> batches;
-  Examples all, some; ///< of all batches; of one and a part of the next
-  std::vector<std::string> restArguments; ///< files of `some`
-  Tensors initialState, finalState;       ///< as the program wrote them
-  bool endedEarly = false;                ///< a loss is not finite
-  std::string said;                       ///< by the last run of the program
+  Examples all;                     ///< of all batches
+  std::vector<EvaluatedData> parts; ///< others that evaluations compare
+  Tensors initialState, finalState; ///< as the program wrote them
+  bool endedEarly = false;          ///< a loss is not finite
+  std::string said;                 ///< by the last run of the program
   std::vector<ProgramDifference> differences;
 };
 

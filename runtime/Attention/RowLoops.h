@@ -44,7 +44,7 @@ struct RowLoops {
   /// The largest entry; -inf for n = 0. NaN is ignored.
   float (*findLargest)(const float *s, int64_t n);
   /// s ← exp(s · scale - shift), within 2 units of the last place, 0 below
-  /// e^-87, NaN for NaN; returns the sum.
+  /// 2^-126, NaN for NaN; returns the sum.
   float (*exponentiate)(float *s, int64_t n, float scale, float shift);
   /// s ← exp(s · scale - shift) as above; then d ← s · (d - inner) · factor.
   void (*findSlopes)(float *d, float *s, int64_t n, float scale, float shift,

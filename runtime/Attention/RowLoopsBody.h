@@ -98,10 +98,11 @@ MESHC_INLINE Floats scaleByPower(Floats p, Floats n) {
 }
 
 /// e^x: 2^n · e^r with |r| ≤ ln(2)/2, and a polynomial of degree 6 for e^r
-/// (Cephes, expf.c). 0 below e^-87, +inf above e^89, and +inf already above
+/// (Cephes, expf.c). 0 below 2^-126, +inf above e^89, and +inf already above
 /// e^88.3 where there are no vectors of 64 bytes.
 MESHC_INLINE Floats exponential(Floats x) {
-  const Floats least = splat(-87.0f), most = splat(89.0f);
+  // The least f32 whose exponential is not below.
+  const Floats least = splat(-87.33654022f), most = splat(89.0f);
   Floats y = x > most ? most : x;
   // Adding 1.5 · 2^23 rounds to a whole number.
   Floats n = (y * 1.44269504f + 12582912.0f) - 12582912.0f;

@@ -217,14 +217,18 @@ static void check(const MemoryNeed &need, int64_t ranks, const char *where,
   if (forAll >= 0 &&
       (need.bytesPerRank == 0 || ranks <= forAll / need.bytesPerRank))
     return;
-  std::string ways = "compile for a larger mesh or a smaller batch";
-  for (const std::string &saving : need.savings)
-    ways += ", " + saving;
+  // Where libraries alone take more, it is of no use to take less beside them.
+  std::string ways = "raise the limit";
+  if (need.bytesOfLibraries <= available.bytes) {
+    std::string savings = "compile for a larger mesh or a smaller batch, ";
+    for (const std::string &saving : need.savings)
+      savings += saving + ", ";
+    ways = savings + "or " + ways;
+  }
   throw Failure(ExitCode::Internal,
                 "too little memory: " + describeNeed(need, ranks, where) +
                     ", and " + describeBytes(available.bytes) +
-                    " are left within " + available.limit + "; " + ways +
-                    ", or raise the limit");
+                    " are left within " + available.limit + "; " + ways);
 }
 
 void meshc::runtime::checkMemory(const MemoryNeed &need,

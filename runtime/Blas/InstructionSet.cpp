@@ -40,8 +40,7 @@ bool meshc::runtime::usesBf16Pairs() {
   return uses;
 }
 
-/// The value of DNNL_MAX_CPU_ISA that allows just these instructions.
-static std::string nameOfIsa(dnnl_cpu_isa_t instructions) {
+std::string meshc::runtime::mostInstructions() {
   constexpr struct {
     dnnl_cpu_isa_t instructions;
     const char *name;
@@ -54,9 +53,13 @@ static std::string nameOfIsa(dnnl_cpu_isa_t instructions) {
                {dnnl_cpu_isa_avx512_core_bf16, "AVX512_CORE_BF16"},
                {dnnl_cpu_isa_avx512_core_amx, "AVX512_CORE_AMX"}};
   for (const auto &entry : names)
-    if (entry.instructions == instructions)
+    if (entry.instructions == dnnl_get_effective_cpu_isa())
       return entry.name;
-  return "number " + std::to_string(static_cast<unsigned>(instructions));
+  return "";
+}
+
+int64_t meshc::runtime::instructionLevel() {
+  return static_cast<int64_t>(dnnl_get_effective_cpu_isa());
 }
 
 std::string meshc::runtime::describeInstructions() {
@@ -64,7 +67,11 @@ std::string meshc::runtime::describeInstructions() {
                     : usesAvx512()  ? "AVX-512"
                     : usesAvx2()    ? "AVX2"
                                     : "SSE2";
-  return own + " (oneDNN: " + nameOfIsa(dnnl_get_effective_cpu_isa()) + ")";
+  const std::string name = mostInstructions();
+  return own + " (oneDNN: " +
+         (name.empty() ? "number " + std::to_string(instructionLevel())
+                       : name) +
+         ")";
 }
 
 std::string meshc::runtime::describeLibraries() {

@@ -14,6 +14,7 @@
 #ifndef MESHC_RUNTIME_BLAS_INSTRUCTIONSET_H
 #define MESHC_RUNTIME_BLAS_INSTRUCTIONSET_H
 
+#include <cstdint>
 #include <string>
 
 namespace meshc::runtime {
@@ -33,6 +34,12 @@ bool usesBf16Pairs();
 /// the number of threads, as text: "AVX-512 with pairs of bf16 (oneDNN:
 /// AVX512_CORE_BF16)". Equal texts mean equal bits, given equal libraries.
 std::string describeInstructions();
+
+/// The value of DNNL_MAX_CPU_ISA that allows just the instructions which
+/// products use here: "AVX2". Empty if it has no name.
+std::string mostInstructions();
+/// Where this number is smaller, products use fewer instructions.
+int64_t instructionLevel();
 
 /// The libraries that compute a part of a step, with their versions: "oneDNN
 /// 2.6.3 and glibc 2.36".

@@ -62,7 +62,8 @@ std::string meshc::runtime::findTarget(const std::string &path,
   const char *other = !exists && errno == ELOOP ? "a link that leads to itself"
                       : !exists || S_ISREG(status.st_mode) ? nullptr
                       : S_ISDIR(status.st_mode)            ? "a folder"
-                                                           : "a device";
+                      : S_ISFIFO(status.st_mode) ? "a FIFO (named pipe)"
+                                                 : "a device";
   if (other)
     throw Failure(form.code, std::string(form.name) + " '" + path +
                                  "' cannot be written: " + other +

@@ -252,6 +252,16 @@ static std::string indexPath(const std::string &path) {
   return path + ".index.json";
 }
 
+/// The indices that exports to files of the same names write: "m" and
+/// "m.safetensors" have one set of shards.
+static std::vector<std::string> indexPaths(const std::string &path) {
+  return {indexPath(stemOf(path)), indexPath(shardedName(path))};
+}
+
+std::string meshc::runtime::shardedName(const std::string &path) {
+  return stemOf(path) + shardEnd;
+}
+
 /// What an export to `path` may have written beside the files of `written`.
 static std::vector<std::string>
 findEarlier(const std::string &path, const std::set<std::string> &written) {
@@ -259,7 +269,9 @@ findEarlier(const std::string &path, const std::set<std::string> &written) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   std::set<std::string> found;
   std::error_code error;
-  for (const std::string &file : {path, indexPath(path)})
+  std::vector<std::string> files = indexPaths(path);
+  files.push_back(path);
+  for (const std::string &file : files)
     for (const std::string &name : {file, temporaryPath(file)})
       if (fs::is_regular_file(name, error))
         found.insert(name);
@@ -297,13 +309,15 @@ divideTensors(const std::vector<ExportedTensor> &tensors, int64_t shardBytes) {
   return begins;
 }
 
-/// Writes the files that begin at these tensors, and their index. An index of
-/// before goes first: it must not list files of two exports, should this one
-/// end early.
+/// Writes the files that begin at these tensors, and their index. Indices of
+/// before go first, in both spellings: none may list files of two exports,
+/// should this one end early, or files of another one.
 static void writeShards(const std::string &path,
                         const std::vector<ExportedTensor> &tensors,
                         const std::vector<size_t> &begins) {
-  removeFile(indexPath(path), indexForm);
+  for (const std::string &index : indexPaths(path))
+    if (index == indexPath(path) || !holdsOther(index, beginsAsIndex))
+      removeFile(index, indexForm);
   nlohmann::json index;
   int64_t total = 0;
   for (size_t i = 0; i + 1 < begins.size(); ++i) {
@@ -330,6 +344,23 @@ static void checkReplaced(const std::string &path, bool (*begins)(int)) {
                   "'" + path +
                       "' exists and is no file that 'export' wrote; give "
                       "another name as '--to', or '--overwrite'");
+}
+
+/// Refuses to replace one of several files that an index lists.
+static void checkNoShard(const std::string &path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  std::string problem;
+  static const NamePattern shard(R"(.+-[0-9]{5,}-of-[0-9]{5,}\.safetensors)",
+                                 problem);
+  if (!shard.matches(name))
+    return;
+  const std::string stem = path.substr(0, path.rfind("-of-"));
+  for (const std::string &index : indexPaths(stem.substr(0, stem.rfind('-'))))
+    if (std::error_code error; std::filesystem::exists(index, error))
+      throw Failure(ExitCode::Usage,
+                    "'" + path + "' has the name of a file that '" + index +
+                        "' lists; give another name as '--to', or remove '" +
+                        index + "'");
 }
 
 std::vector<std::string> meshc::runtime::exportWeights(
@@ -360,6 +391,8 @@ std::vector<std::string> meshc::runtime::exportWeights(
     if (isSharded)
       checkReplaced(indexPath(path), beginsAsIndex);
   }
+  if (!isSharded)
+    checkNoShard(path);
   if (isSharded)
     writeShards(path, tensors, begins);
   else

@@ -40,9 +40,10 @@ bool beginsAsExport(int descriptor);
 /// as they are. With `shardBytes`, to files of at most so many bytes of tensors
 /// (or one larger tensor) and their index: "m.safetensors" is then
 /// "m-00001-of-00002.safetensors" … and "m.safetensors.index.json". An earlier
-/// index is removed before the first file is written, and the new one is
-/// written last, so that an index never lists files of two exports. Each file
-/// appears complete or not at all. Holds one tensor at a time. Returns the
+/// index of such files, "m.index.json" too, is removed before the first file is
+/// written, and the new one is written last, so that an index never lists files
+/// of two exports. One file never replaces a file that an index lists. Each
+/// file appears complete or not at all. Holds one tensor at a time. Returns the
 /// files of earlier exports to that path, also unfinished ones, that it has not
 /// replaced, because they have other names: they stay, and are no part of this
 /// one. Writes nothing and throws Failure(Checkpoint) if the parameters do not
@@ -56,6 +57,10 @@ std::vector<std::string> exportWeights(const WeightFiles &files,
                                        const NameMap *map,
                                        const ExportTarget &target,
                                        ParameterValues values);
+
+/// The name with which exports of several files to `path` have their files in
+/// common: "m.safetensors", also of "m".
+std::string shardedName(const std::string &path);
 
 } // namespace meshc::runtime
 

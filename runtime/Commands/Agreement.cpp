@@ -33,6 +33,7 @@ struct Values {
   std::map<std::string, std::vector<int>> ranks;
   std::map<std::string, std::string> shown;
   std::string remedy;
+  int64_t order = INT64_MAX; ///< of the remedy
 };
 
 /// The values of all ranks, in the order in which names first appeared.
@@ -47,7 +48,10 @@ struct Holdings {
     values.ranks[entry.value].push_back(rank);
     values.shown.emplace(entry.value,
                          entry.shown.empty() ? entry.value : entry.shown);
-    values.remedy = entry.remedy;
+    if (entry.order < values.order) {
+      values.order = entry.order;
+      values.remedy = entry.remedy;
+    }
   }
 
   /// Gives the ranks that did not list a name the value "not given".
@@ -170,6 +174,10 @@ void append(std::string &bytes, const std::string &text) {
   bytes += text;
 }
 
+void append(std::string &bytes, int64_t number) {
+  bytes.append(reinterpret_cast<const char *>(&number), sizeof(number));
+}
+
 std::string take(const char *&at) {
   uint64_t length;
   std::memcpy(&length, at, sizeof(length));
@@ -178,12 +186,21 @@ std::string take(const char *&at) {
   return text;
 }
 
+int64_t takeNumber(const char *&at) {
+  int64_t number;
+  std::memcpy(&number, at, sizeof(number));
+  at += sizeof(number);
+  return number;
+}
+
 std::string pack(const std::vector<Agreed> &entries) {
   std::string bytes;
-  for (const Agreed &entry : entries)
+  for (const Agreed &entry : entries) {
     for (const std::string *text :
          {&entry.name, &entry.value, &entry.shown, &entry.remedy})
       append(bytes, *text);
+    append(bytes, entry.order);
+  }
   return bytes;
 }
 
@@ -252,6 +269,7 @@ std::string meshc::runtime::findDisagreement(Communicator &communicator,
                           entry.value = take(at);
                           entry.shown = take(at);
                           entry.remedy = take(at);
+                          entry.order = takeNumber(at);
                           holdings.add(rank, entry);
                         }
                       });
@@ -287,13 +305,16 @@ Agreed meshc::runtime::agreedProgram(const std::string &modelName) {
 }
 
 std::vector<Agreed> meshc::runtime::agreedArithmetic() {
-  const std::string instructions = describeInstructions();
+  const std::string instructions = describeInstructions(),
+                    most = mostInstructions();
   std::vector<Agreed> entries = {
       {"the instruction set of products", instructions,
        "'" + instructions + "' (" + describeProcessor() + ")",
-       "set DNNL_MAX_CPU_ISA on all ranks to the least of them, as in "
-       "'DNNL_MAX_CPU_ISA=AVX2': other instructions round differently, so that "
-       "what all ranks hold would drift apart"},
+       "set DNNL_MAX_CPU_ISA on all ranks to the least of them" +
+           (most.empty() ? "" : ", 'DNNL_MAX_CPU_ISA=" + most + "'") +
+           ": other instructions round differently, so that what all ranks "
+           "hold would drift apart",
+       instructionLevel()},
       {"the version of libraries",
        describeLibraries(),
        {},

@@ -33,6 +33,8 @@ struct Agreed {
   /// How to make the values equal; empty: by the same program, options and
   /// data.
   std::string remedy = {};
+  /// If ranks give several remedies, the one with the least number is shown.
+  int64_t order = 0;
 };
 
 /// Compares what each rank holds; all ranks call it. Returns the same text on

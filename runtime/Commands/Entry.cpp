@@ -9,7 +9,6 @@
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/Counted.h"
 #include "runtime/Base/Failure.h"
-#include "runtime/Base/Parallel.h"
 #include "runtime/Base/ProcessMemory.h"
 #include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Base/StandardStreams.h"
@@ -24,6 +23,7 @@
 #include "runtime/Commands/Options.h"
 #include "runtime/Commands/Report.h"
 #include "runtime/Commands/RunFiles.h"
+#include "runtime/Commands/StartLines.h"
 #include "runtime/Commands/Train.h"
 #include "runtime/Commands/UpdateGuard.h"
 #include "runtime/Commands/Weights.h"
@@ -38,32 +38,14 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
-#include <unistd.h>
 
 using namespace meshc::runtime;
-
-/// A number that mpirun put into the environment; 0 if it did not.
-static int readNumber(const char *variable) {
-  const char *text = std::getenv(variable);
-  return text ? std::atoi(text) : 0;
-}
 
 static int64_t meshSize(const MeshcProgram &program) {
   int64_t size = 1;
   for (uint32_t i = 0; i < program.axisCount; ++i)
     size *= program.axes[i].size;
   return size;
-}
-
-/// "mesh data=2 x tensor=2"; of a program without a mesh, "one rank"
-static std::string describeMesh(const MeshcProgram &program) {
-  if (program.axisCount == 0)
-    return "one rank";
-  std::string text = "mesh ";
-  for (uint32_t i = 0; i < program.axisCount; ++i)
-    text += std::string(i ? " x " : "") + program.axes[i].name + "=" +
-            std::to_string(program.axes[i].size);
-  return text;
 }
 
 /// Whether the command needs the ranks of the mesh.
@@ -109,59 +91,6 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
                     ", or compile for a '--mesh' of " + counted(got, "rank"));
 }
 
-/// Threads of each rank if the command line does not say: the cores divided by
-/// the ranks on this host. If mpirun or Slurm bound each process to cores,
-/// those.
-static int defaultThreads(bool asThreads, int ranks, const MpiLaunch &launch) {
-  int cores = availableCores(), all = 0;
-  if (!asThreads && launch.localSize > 0)
-    ranks = launch.localSize;
-  if (!asThreads && launch.coresOfJob)
-    all = launch.coresOfJob;
-  else if (!asThreads && readNumber("OMPI_MCA_orte_bound_at_launch"))
-    all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return std::max(1, all ? std::min(cores, all / ranks) : cores / ranks);
-}
-
-/// How a corpus is read, and what of it is not, as a line; empty if there is no
-/// corpus.
-static std::string describeWindows(const char *option, const Dataset &data) {
-  const Corpus *corpus = data.corpus();
-  if (!corpus)
-    return "";
-  std::ostringstream out;
-  out << option << ": " << counted(corpus->count, "token") << " in "
-      << counted(corpus->windows(), "window") << " of " << corpus->window
-      << ", one every " << corpus->stride;
-  const bool within = !corpus->windowsBefore.empty();
-  if (within)
-    out << " in each of " << counted(corpus->documents, "document");
-  if (int64_t left = corpus->leftOut())
-    out << (within ? "; " : "; the last ") << left
-        << (left == 1 ? " fills no window and is left out"
-                      : " fill no window and are left out");
-  out << '\n';
-  return out.str();
-}
-
-static void printStart(const MeshcProgram &program, const World &world,
-                       const RunFiles &files, int threads) {
-  std::ostringstream out;
-  out << program.name << ": " << describeMesh(program);
-  if (world.size() > 1)
-    out << ", " << world.size() << " ranks ("
-        << (std::string(world.kind()) == "threads" ? "threads of this process"
-                                                   : world.kind())
-        << ")";
-  out << ", " << counted(threads, "thread") << (world.size() > 1 ? " each" : "")
-      << "; " << counted(files.data->examples(), "example") << ", batch "
-      << files.data->batch() << '\n'
-      << describeWindows("--data", *files.data);
-  if (files.evalData)
-    out << describeWindows("--eval-data", *files.evalData);
-  printOut(out.str());
-}
-
 static void printMemory(const MeshcProgram &program, const Options &options,
                         const RunFiles &files, int ranksHere,
                         const std::vector<MemoryUse> &deviceUse) {
@@ -198,7 +127,7 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
                               const MpiLaunch &launch) {
   std::string kind = world.kind();
   int64_t ranks = world.size();
-  int64_t ranksOnHost = kind == "mpi" ? std::max(1, launch.localSize) : ranks;
+  int64_t ranksOnHost = countRanksOnHost(world, launch);
   MemoryNeed need = {program.target == MESHC_HOST ? program.arenaBytes : 0,
                      kind == "threads" ? ranks : 1, ranksOnHost};
   if (options.skipNonFinite) {
@@ -351,7 +280,7 @@ static int runRanks(const MeshcProgram &program, const Options &options,
               plannedNeed(program, options, world, launch)});
   run->problem = prepare(program, options, device, speaks, run->files);
   if (!run->problem && speaks && !options.quiet && run->files.data)
-    printStart(program, world, run->files, threads);
+    printStart(program, world, launch, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
   if (!run->started) { // rank 0 reports why
     bool told = run->code == static_cast<int>(ExitCode::Disagreement);

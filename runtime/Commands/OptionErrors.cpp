@@ -17,19 +17,31 @@
 
 using namespace meshc::runtime;
 
+/// The setting of that name, also of one with hyphens; empty if there is none.
+static std::string settingOf(std::string name,
+                             const std::vector<std::string> &settings) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return std::find(settings.begin(), settings.end(), name) == settings.end()
+             ? ""
+             : name;
+}
+
 /// The arguments that neither the subcommand nor `command` itself takes, each
 /// in their order; empty if there are none. What follows an unknown option may
 /// be its value.
-static std::string describeUnknown(const CLI::App &command) {
+static std::string describeUnknown(const CLI::App &command,
+                                   const std::vector<std::string> &settings) {
   std::vector<std::string> known;
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
       known.push_back(name);
   std::string text;
   for (const CLI::App *subcommand : command.get_subcommands())
-    text += describeUnknown(*subcommand);
+    text += describeUnknown(*subcommand, settings);
   bool isValue = false;
-  for (const std::string &argument : command.remaining()) {
+  const std::vector<std::string> arguments = command.remaining();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string &argument = arguments[i];
     bool isOption = argument.size() > 1 && argument[0] == '-';
     if (isOption || !isValue)
       text += std::string(text.empty() ? "" : ", ") +
@@ -38,8 +50,20 @@ static std::string describeUnknown(const CLI::App &command) {
     isValue = isOption;
     if (!isOption)
       continue;
-    std::string name = argument.substr(argument.find_first_not_of('-'));
-    std::string nearest = nearestName(name.substr(0, name.find('=')), known);
+    const std::string written = argument.substr(
+        std::min(argument.size(), argument.find_first_not_of('-')));
+    const std::string name = written.substr(0, written.find('='));
+    if (std::string setting = settingOf(name, settings);
+        !setting.empty() && command.get_option_no_throw("--set-setting")) {
+      std::string value = "VALUE";
+      if (name.size() < written.size())
+        value = written.substr(name.size() + 1);
+      else if (i + 1 < arguments.size() && arguments[i + 1][0] != '-')
+        value = arguments[i + 1];
+      text += " (write '--set-setting " + setting + "=" + value + "')";
+      continue;
+    }
+    std::string nearest = nearestName(name, known);
     text += nearest.empty() ? "" : " (did you mean '--" + nearest + "'?)";
   }
   return text;
@@ -95,9 +119,11 @@ std::string meshc::runtime::rephrase(const CLI::App &app,
   return "";
 }
 
-std::string meshc::runtime::describeParseError(const CLI::App &app,
-                                               const CLI::ParseError &error) {
-  std::string text = describeUnknown(app);
+std::string
+meshc::runtime::describeParseError(const CLI::App &app,
+                                   const CLI::ParseError &error,
+                                   const std::vector<std::string> &settings) {
+  std::string text = describeUnknown(app, settings);
   if (!text.empty())
     return text;
   text = rephrase(app, error.what());

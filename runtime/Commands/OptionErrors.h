@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -18,9 +19,11 @@ namespace meshc::runtime {
 std::string rephrase(const CLI::App &app, const std::string &lines);
 
 /// What the parser of `app` found wrong, as one line in our format: "'--data'
-/// is required". Unknown options and arguments come first.
+/// is required". Unknown options and arguments come first. For one that has the
+/// name of one of `settings`, --set-setting is proposed.
 std::string describeParseError(const CLI::App &app,
-                               const CLI::ParseError &error);
+                               const CLI::ParseError &error,
+                               const std::vector<std::string> &settings = {});
 
 } // namespace meshc::runtime
 

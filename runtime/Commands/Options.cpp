@@ -16,6 +16,7 @@
 #include "runtime/Commands/OptionExamples.h"
 #include "runtime/Commands/OptionParts.h"
 #include "runtime/Commands/Report.h"
+#include "runtime/Commands/RunSettings.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -441,7 +442,10 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
         printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
-    message = describeParseError(app, error);
+    std::vector<std::string> settings;
+    for (const MeshcSetting *setting : findAdjustable(program))
+      settings.emplace_back(setting->name);
+    message = describeParseError(app, error, settings);
   } catch (const Failure &failure) {
     message = failure.what();
   }

@@ -16,8 +16,20 @@ static constexpr char bytesTokenizer[] = "bytes";
 void meshc::runtime::checkTokens(const RunState &state, const Options &options,
                                  const Dataset &data) {
   const Corpus *corpus = data.corpus();
-  if (!corpus || corpus->hasHeader || options.tokenType ||
-      state.tokenizer.empty() || state.tokenizer == bytesTokenizer)
+  if (!corpus || state.tokenizer.empty())
+    return;
+  // Token files of other tools do not name theirs.
+  if (corpus->hasHeader && !corpus->tokenizer.empty() &&
+      corpus->tokenizer != state.tokenizer)
+    throw Failure(ExitCode::Data,
+                  "data file '" + corpus->bytes->path() + "' has tokens of '" +
+                      corpus->tokenizer +
+                      "', and the model was trained on tokens of '" +
+                      state.tokenizer +
+                      "': give a file that 'meshc-tokens encode' wrote with "
+                      "the tokenizer of the training data");
+  if (corpus->hasHeader || options.tokenType ||
+      state.tokenizer == bytesTokenizer)
     return;
   throw Failure(ExitCode::Data,
                 "data file '" + corpus->bytes->path() +

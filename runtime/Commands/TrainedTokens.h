@@ -22,7 +22,7 @@ namespace meshc::runtime {
 
 /// Throws Failure(Data) if `data` would be read as bytes, and the run of
 /// `state` read the tokens of a token file: a damaged or wrong file.
-/// `--token-type` permits it.
+/// `--token-type` permits it. Also if `data` are tokens of another tokenizer.
 void checkTokens(const RunState &state, const Options &options,
                  const Dataset &data);
 

@@ -73,8 +73,8 @@ Replay Training::replayTo(int64_t last) {
 /// What to do about a step that was not finite.
 std::string Training::adviseAfter(const Replay &replay, int64_t checkpoint) {
   if (replay.end == Replay::End::Fault && replay.step == 1)
-    return "; nothing was updated before this step: look at this op, at the "
-           "initial values and at the data";
+    return "; nothing was updated before this step: look there, at the initial "
+           "values and at the data";
   return "; lower the learning rate" +
          (checkpoint >= 0
               ? ", and go on from checkpoint '" + options.checkpoint +

@@ -91,6 +91,10 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
   checkDistinct(named);
   checkFormat(options.to);
   const OutputLock lock(OutputFiles{options.to});
+  std::optional<OutputLock> shards;
+  if (const std::string name = shardedName(options.to);
+      options.shardBytes > 0 && name != options.to)
+    shards.emplace(OutputFiles{name});
   const std::optional<NameMap> names = openMap(options.weightsMap);
   const std::vector<std::string> earlier = exportWeights(
       WeightFiles(options.checkpoint), program, names ? &*names : nullptr,

@@ -116,38 +116,70 @@ size_t FaultSearch::followBack(const std::vector<Merged> &merged, size_t value,
   return first;
 }
 
+/// "exp" and "gpt.mesh:7:9", of "exp gpt.mesh:7:9".
+static std::string kindOf(const std::string &op) {
+  return op.substr(0, op.find(' '));
+}
+static std::string placeOf(const std::string &op) {
+  return op.substr(std::min(op.size(), op.find(' ') + 1));
+}
+
+/// Those of a call's ops that compute something in the model's text. Others
+/// move, choose or compare values, which stay as they are, or keep account of
+/// an evaluation's batches; or they have no place in the model.
+static std::vector<std::string>
+selectComputing(const std::vector<std::string> &ops) {
+  static const std::set<std::string> faithful = {
+      "and",           "argsort",      "broadcast",  "compare",
+      "concat",        "entry",        "gather",     "insert",
+      "in_generation", "iota",         "merge_dims", "not",
+      "one_hot",       "or",           "pad",        "rename",
+      "running_sum",   "select",       "slice",      "split_dim",
+      "stack",         "stop_gradient"};
+  std::vector<std::string> computing;
+  for (const std::string &op : ops)
+    if (!faithful.count(kindOf(op)) && !placeOf(op).empty())
+      computing.push_back(op);
+  return computing;
+}
+
 /// "sub, exp gpt.mesh:7:9, log gpt.mesh:8:5", from "sub gpt.mesh:7:9", …
 static std::string listOps(const std::vector<std::string> &ops) {
   constexpr size_t most = 8;
-  auto placeOf = [&](size_t i) {
-    return i < ops.size() ? ops[i].substr(ops[i].find(' ') + 1) : "";
-  };
   std::string text;
   for (size_t i = 0; i < std::min(ops.size(), most); ++i) {
-    bool sharesPlace = i + 1 < most && placeOf(i) == placeOf(i + 1);
-    text += (i ? ", " : "") +
-            (sharesPlace ? ops[i].substr(0, ops[i].find(' ')) : ops[i]);
+    bool sharesPlace = i + 1 < std::min(ops.size(), most) &&
+                       placeOf(ops[i]) == placeOf(ops[i + 1]);
+    text += (i ? ", " : "") + (sharesPlace ? kindOf(ops[i]) : ops[i]);
   }
   return text + (ops.size() > most ? ", ..." : "");
 }
 
-/// Of some ops, the one that can give a NaN or an infinite value of arguments
-/// far from both; empty if there is none, or if there are several of different
-/// places. At one place, an op comes before those of its gradient.
-static std::string findLikely(const std::vector<std::string> &ops) {
-  static const std::set<std::string> partial = {
-      "div", "exp", "log", "mod", "pow", "reciprocal", "rsqrt", "sqrt"};
-  auto placeOf = [](const std::string &op) { return op.substr(op.find(' ')); };
-  std::string likely;
-  for (const std::string &op : ops) {
-    if (!partial.count(op.substr(0, op.find(' '))))
-      continue;
-    if (likely.empty())
-      likely = op;
-    else if (placeOf(op) != placeOf(likely))
-      return "";
-  }
-  return likely;
+/// Of some ops, those that can give a value of this kind from finite arguments
+/// far from it, one of each place: "'exp f.mesh:3:5' or 'sqrt f.mesh:3:9'".
+/// Empty if there is none. At one place, an op comes before those of its
+/// gradient.
+static std::string findLikely(const std::vector<std::string> &ops,
+                              Finiteness kind) {
+  // An infinite value on the way becomes NaN, too.
+  static const std::set<std::string> toInfinity = {
+      "div", "exp", "log", "pow", "reciprocal", "rsqrt"};
+  static const std::set<std::string> toNan = {"mod", "sqrt"};
+  constexpr size_t most = 4;
+  std::vector<std::string> likely;
+  std::set<std::string> places;
+  for (const std::string &op : ops)
+    if ((toInfinity.count(kindOf(op)) ||
+         (kind == HasNan && toNan.count(kindOf(op)))) &&
+        places.insert(placeOf(op)).second)
+      likely.push_back(op);
+  std::string text;
+  for (size_t i = 0; i < std::min(likely.size(), most); ++i)
+    text += (i == 0                   ? "'"
+             : i + 1 == likely.size() ? " or '"
+                                      : ", '") +
+            likely[i] + "'";
+  return text + (likely.size() > most ? ", ..." : "");
 }
 
 std::string FaultSearch::describe(const std::vector<Merged> &merged,
@@ -162,17 +194,18 @@ std::string FaultSearch::describe(const std::vector<Merged> &merged,
                      call.what + " computes";
   if (!known.location.empty())
     text += " at " + known.location;
-  if (!call.ops.empty())
-    text += " (" + listOps(call.ops) + ")";
-  if (std::string likely = findLikely(call.ops);
-      call.ops.size() > 1 && !likely.empty())
-    text += ", most likely by '" + likely + "',";
+  const std::vector<std::string> ops = selectComputing(call.ops);
+  if (!ops.empty())
+    text += " (" + listOps(ops) + ")";
   if (!call.iteration.empty())
     text += " in " + call.iteration;
   int rank =
       kind == HasNan ? merged[value].nanRank : merged[value].infiniteRank;
   if (session.rank().mesh.size() > 1)
     text += " on rank " + std::to_string(rank);
+  if (std::string likely = findLikely(ops, kind);
+      ops.size() > 1 && !likely.empty())
+    text += ", most likely by " + likely;
   return text;
 }
 

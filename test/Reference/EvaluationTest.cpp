@@ -445,7 +445,7 @@ model m(x[batch]) {
   EXPECT_NE(warnings.find("this value is computed within a batch"),
             std::string::npos)
       << warnings;
-  EXPECT_NE(warnings.find("this divides a sum over the examples by 4"),
+  EXPECT_NE(warnings.find("this divides a sum over the examples by 4, which"),
             std::string::npos)
       << warnings;
 }

@@ -79,6 +79,9 @@ refuses() { # PATTERN OPTIONS...
 }
 refuses "names 'rl', which is no setting of this program; a run can change 'lr', 'beta2', '\*bias.weight_decay', 'clip' and 'average'" \
   one --set-setting rl=1
+refuses "unknown option '--lr' \(write '--set-setting lr=0.1'\)" one --lr 0.1
+refuses "unknown option '--lr=0.2' \(write '--set-setting lr=0.2'\)" one --lr=0.2
+refuses "unknown option '--beta2' \(write '--set-setting beta2=VALUE'\)" one --beta2
 refuses "names 'beta3', which is no setting of this program; did you mean 'beta2'\?" one --set-setting beta3=1
 refuses "'beta1' is a fixed part of the program, 0.9; .* write it in 'train' \(one.mesh:[0-9:]*\)" one --set-setting beta1=0.5
 refuses "'lr' is computed in each step \(computed.mesh:[0-9:]*\)" computed --set-setting lr=0.5

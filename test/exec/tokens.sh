@@ -87,10 +87,21 @@ for type in "" "--token-type u16" "--token-type i32"; do
   evaluate $(data llmc.bin) $type | sed 1,2d | cmp - plain.txt || fail "the tokens of llm.c are others with '$type'"
 done
 # i32, whose tokens are bytes, is the text itself.
-evaluate $(data bytes.tokens) --window-stride 5 | sed 1,2d >i32.txt
+./program train $(data bytes.tokens) --steps 1 --threads 1 --quiet --checkpoint of.bytes </dev/null
+of_bytes() { ./program eval --checkpoint of.bytes --threads 1 --window-stride 5 "$@" </dev/null; }
+of_bytes $(data bytes.tokens) | sed 1,2d >i32.txt
 "$tokens" encode --tokenizer bytes -o u16.tokens texts
 grep -q "^loss" i32.txt || fail "the i32 tokens were not evaluated"
-evaluate $(data u16.tokens) --window-stride 5 | sed 1,2d | cmp - i32.txt || fail "i32 and u16 differ"
+of_bytes $(data u16.tokens) | sed 1,2d | cmp - i32.txt || fail "i32 and u16 differ"
+
+# Tokens of another tokenizer are other texts, wherever they are given.
+other="data file 'u16.tokens' has tokens of 'bytes', and the model was trained on tokens of 'characters:[0-9a-f]*': give a file"
+expect 3 "$other" ./program eval --checkpoint whole.1 $(data u16.tokens)
+expect 3 "$other" ./program train $(data u16.tokens) --checkpoint whole.1 --resume --steps 40
+expect 3 "$other" ./program train $(data corpus) --eval-data u16.tokens --eval-data segments=@segments \
+  --eval-data positions=@positions --eval-data mask=@mask --steps 1
+expect 3 "data file 'corpus' has tokens of 'characters:[0-9a-f]*', and the model was trained on tokens of 'bytes': give" \
+  ./program eval --checkpoint of.bytes $(data corpus)
 
 # A training run evaluates in the same way, and may have another stride for it.
 ./program train $(data corpus) --eval-data corpus --eval-data segments=@segments --eval-data positions=@positions \

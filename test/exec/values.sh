@@ -41,3 +41,23 @@ expect 2 "'--weights-map' requires '--checkpoint'" ./program eval --data t=t.idx
 ! grep -Eq '^ *(train|generate) ' help.txt || fail "the help names commands that the program does not have"
 "$meshc" "$models/values.mesh" -o program
 expect 2 "'--checkpoint' is required" ./program eval --data t=t.idx
+
+# exp has 0 in place of results below 2^-126 [L5.5], and so has softmax; with host kernels and GPU kernels.
+cat >powers.mesh <<'END'
+dim n = 4
+model powers(t[n]: i32) {
+  x = [-87, -87.4, -100, 0] over n
+  e = exp(x + cast(t - 4, f32))
+  p = softmax(x + cast(t - 4, f32), n)
+  metric first = sum(slice(e, n, 0, 1))
+  metric rest = max(slice(e, n, 1, 2))
+  metric share = max(slice(p, n, 1, 2))
+  metric sum = sum(e)
+}
+END
+for options in "" --gpu-kernels=emulated; do
+  "$meshc" powers.mesh $options -o powers
+  for wanted in "first 1.6458e-38" "rest 0" "share 0" "sum 1.0000"; do
+    expect 0 "^$wanted \(4 examples\)" ./powers eval --data t=t.idx --threads 1
+  done
+done

@@ -24,7 +24,7 @@ for list in table vim vscode; do
 done
 # The functions of nn, as a program calls them.
 sed -n 's/^fn \([a-z0-9_]*\)(.*/nn.\1/p' "$root/library/nn.mesh" | sort - "$work/functions" >"$work/known"
-"$1" proposals | grep -oE '(nn\.)?[a-z][a-z0-9_]*\(' | tr -d '(' | sort -u >"$work/proposed"
+"$1" proposals | sed 's/`param [^`]*`//g' | grep -oE '(nn\.)?[a-z][a-z0-9_]*\(' | tr -d '(' | sort -u >"$work/proposed"
 [ "$(wc -l <"$work/proposed")" -gt 40 ]
 if comm -23 "$work/proposed" "$work/known" | grep .; then
   echo "these functions, which messages propose, do not exist"

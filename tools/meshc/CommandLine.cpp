@@ -119,6 +119,16 @@ static std::string describeExtras(const CLI::App &app) {
       std::find_if(extras.begin(), extras.end(), [](const std::string &text) {
         return text.size() > 1 && text[0] == '-';
       });
+  // "--report html m.mesh": such an option takes its value after '=' alone, so
+  // that it does not take the model for one.
+  const std::string input = app.get_option("input")->as<std::string>();
+  for (auto [flag, values] :
+       {std::pair("--report", std::vector<std::string>{"text", "json", "html"}),
+        std::pair("--verify", std::vector<std::string>{"program", "compiled"})})
+    if (option == extras.end() && app.count(flag) &&
+        std::find(values.begin(), values.end(), input) != values.end())
+      return "'" + input + "' stands where the model does; write '" + flag +
+             "=" + input + "'";
   if (option == extras.end())
     return "'" + extras.front() + "' is one file too many; meshc compiles one";
   std::string name = option->substr(0, option->find('='));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/Predicates.h"
 #include <cmath>
 #include <limits>
@@ -210,7 +211,7 @@ SmallVector<HostTensor> RowByRow::forward() {
       return;
     }
     for (double &score : scores)
-      sum += score = std::exp(score - largest);
+      sum += score = exponential(score - largest);
     forEachValue({values.tensor, &output}, [&](ArrayRef<int64_t> at) {
       double total = 0;
       for (int64_t m = 0; m < memoryCount; ++m)
@@ -247,7 +248,7 @@ SmallVector<HostTensor> RowByRow::backward() {
                  });
     for (int64_t m = 0; m < memoryCount; ++m) {
       double share =
-          std::exp(scores[m] - operands[logSum]->data[starts[logSum]]);
+          exponential(scores[m] - operands[logSum]->data[starts[logSum]]);
       double slope = 0;
       forEachValue(
           {values.tensor, operands[gradient]}, [&](ArrayRef<int64_t> at) {

@@ -63,7 +63,7 @@ static std::pair<double, double> getLogSum(const double *row, int64_t count,
   for (int64_t i = 1; i < count; ++i)
     largest = std::fmax(largest, row[i * stride]);
   for (int64_t i = 0; i < count; ++i)
-    sum += std::exp(row[i * stride] - largest);
+    sum += exponential(row[i * stride] - largest);
   return {largest, std::log(sum)};
 }
 
@@ -137,8 +137,7 @@ SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
 SmallVector<HostTensor>
 SoftmaxOp::evaluate(ArrayRef<const HostTensor *> operands,
                     const EvaluationContext &context) {
-  return evaluateRows(*operands[0], getDim(), context, getType(),
-                      [](double x) { return std::exp(x); });
+  return evaluateRows(*operands[0], getDim(), context, getType(), exponential);
 }
 
 // y·(g - sum(g·y)).

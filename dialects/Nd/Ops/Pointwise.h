@@ -36,6 +36,10 @@ template <typename Op> struct Pointwise;
 /// Element types that an op accepts. Number: floats and i32.
 enum class Domain { Float, Number, Boolean, Any };
 
+/// e^x. 0 instead of a result below 2^-126, as in kernels: processors are slow
+/// with subnormal numbers. [L5.5]
+double exponential(double x);
+
 /// Operands in which an op is linear.
 enum class Linear {
   None,

@@ -18,7 +18,7 @@ class Nd_Unary<string mnemonic, string meaning, list<Trait> traits = []>
   let results = (outs Nd_TensorType:$result);
 }
 // Floats only.
-def Nd_ExpOp : Nd_Unary<"exp", "e to the power of x">;
+def Nd_ExpOp : Nd_Unary<"exp", "e to the power of x; 0 where that is below 2^-126">;
 def Nd_LogOp : Nd_Unary<"log", "natural logarithm; NaN below 0">;
 def Nd_SqrtOp : Nd_Unary<"sqrt", "square root; NaN below 0">;
 def Nd_RsqrtOp : Nd_Unary<"rsqrt", "1 / sqrt(x)">;

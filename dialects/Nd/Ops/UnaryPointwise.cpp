@@ -22,6 +22,11 @@ using namespace mlir;
 
 namespace meshc::nd {
 
+double exponential(double x) {
+  const double result = std::exp(x);
+  return result < 0x1p-126 ? 0 : result; // NaN stays
+}
+
 namespace {
 /// Functions of floats: all but the formulas.
 struct FloatFunction {
@@ -48,7 +53,7 @@ Value emitGated(ElementCode &code, Value x, Value u) {
   return code.make<arith::DivFOp>(x, sum);
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) { return 1 / (1 + exponential(-x)); }
 
 // gelu(x) = x/2 · (1 + tanh(√(2/π)·(x + cubic·x³))) = x · sigmoid(u),
 // u = scale·(x + cubic·x³), since (1 + tanh(z))/2 = sigmoid(2z).
@@ -59,7 +64,7 @@ constexpr double geluLargestSquare = 256;
 
 template <> struct Pointwise<ExpOp> : FloatFunction {
   static constexpr OpCost cost = {0, 1};
-  static double evaluate(double x) { return std::exp(x); }
+  static double evaluate(double x) { return exponential(x); }
   static void differentiate(ValueBuilder &b, ExpOp op, Value g, Grads &grads) {
     grads[0] = b.make<MulOp>(g, op.getResult());
   }
@@ -219,7 +224,7 @@ template <> struct Pointwise<SiluOp> : FloatFunction {
 template <> struct Pointwise<SoftplusOp> : FloatFunction {
   static constexpr OpCost cost = {3, 2};
   static double evaluate(double x) {
-    return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x)));
+    return (x < 0 ? 0 : x) + std::log1p(exponential(-std::fabs(x)));
   }
   static void differentiate(ValueBuilder &b, SoftplusOp op, Value g,
                             Grads &grads) {

@@ -31,7 +31,8 @@ std::string describeForeign(std::string_view name, bool hasNn = false);
 /// Whether modules of other frameworks are known by this name: torch, np, F, …
 bool isForeignModule(std::string_view name);
 
-/// What the table proposes, each once, for tests.
+/// What the table proposes, each once, for tests. What is written so in a
+/// program stands between grave accents.
 std::vector<std::string_view> foreignProposals();
 
 } // namespace meshc::syntax

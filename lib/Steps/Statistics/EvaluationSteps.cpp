@@ -209,7 +209,7 @@ void EvaluationSteps::warnOfSizes() {
         std::fmod(number.getValueAsDouble(), size) != 0)
       continue;
     op->emitWarning("this divides a sum over the examples by ")
-        << number.getValueAsDouble()
+        << static_cast<int64_t>(number.getValueAsDouble())
         << ", which looks like the size of a batch; the sum of an evaluation, "
            "and of a step with 'accumulate', is that of all its examples: "
            "'mean' divides it by their number";
@@ -370,6 +370,10 @@ void EvaluationSteps::addBatch(StepFunction &step,
   SmallVector<Value> statistics =
       computeStatistics(step, values, inputs, count);
   nd::ValueBuilder build(step.builder, parts.model->getLoc());
+  // Its name, for messages: the model has no division there.
+  nd::ValueBuilder average(
+      step.builder,
+      NameLoc::get(step.builder.getStringAttr("mean"), parts.model->getLoc()));
   Type f32 = step.builder.getF32Type();
   StepTensor examples =
       makeState(module.getContext(), "statistic.examples",
@@ -385,7 +389,7 @@ void EvaluationSteps::addBatch(StepFunction &step,
     const Statistic &statistic = *division->find(value);
     Value total = addTotal(step, state, statistic, part, isFirst);
     if (statistic.kind == Statistic::Kind::Mean)
-      total = build.make<nd::DivOp>(total, seen);
+      total = average.make<nd::DivOp>(total, seen);
     mapping.map(value,
                 build.castTo(total, nd::getTensorType(value).getElementType()));
   }

@@ -157,8 +157,10 @@ void ExampleMasks::divideByCount(nd::ReduceMeanOp mean) {
           : build.reduce<nd::ReduceSumOp>(build.castTo(mask, f32), counted);
   if (factor != 1)
     count = build.make<nd::MulOp>(count, build.scalar(f32, factor));
-  Value result = build.castTo(build.make<nd::DivOp>(sum, count),
-                              mean.getType().getElementType());
+  // Its name, for messages: the model has no division there.
+  Location named = NameLoc::get(builder.getStringAttr("mean"), loc);
+  Value quotient = nd::ValueBuilder(builder, named).make<nd::DivOp>(sum, count);
+  Value result = build.castTo(quotient, mean.getType().getElementType());
   if (Operation *maker = result.getDefiningOp())
     nd::copyName(mean, maker);
   mean.replaceAllUsesWith(result);

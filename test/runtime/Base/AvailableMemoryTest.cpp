@@ -148,12 +148,32 @@ TEST_F(AvailableMemoryTest, ranksOfTheHostAreSummed) {
   std::_Exit(1);
 }
 
+/// The same, where libraries alone find no room: what ranks could save is no
+/// remedy.
+[[noreturn]] static void askForLibraries() {
+  rlimit limit = {1u << 30, 1u << 30};
+  setrlimit(RLIMIT_AS, &limit);
+  try {
+    checkMemory({1024, 1, 1, 0, {"give less"}, int64_t(1) << 31});
+  } catch (const Failure &failure) {
+    const std::string text = failure.what(), end = "; raise the limit";
+    bool ends = text.size() > end.size() &&
+                text.compare(text.size() - end.size(), end.size(), end) == 0;
+    std::_Exit(ends && text.find("compile") == std::string::npos &&
+                       text.find("give less") == std::string::npos
+                   ? 0
+                   : 2);
+  }
+  std::_Exit(1);
+}
+
 /// In another process, as a limit cannot be raised again without privileges.
 TEST_F(AvailableMemoryTest, limitsOfTheProcess) {
   EXPECT_EXIT(askBeyond(RLIMIT_AS, "RLIMIT_AS"), ::testing::ExitedWithCode(0),
               "");
   EXPECT_EXIT(askBeyond(RLIMIT_DATA, "RLIMIT_DATA"),
               ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(askForLibraries(), ::testing::ExitedWithCode(0), "");
 }
 
 /// Of a mapped file what was read counts.

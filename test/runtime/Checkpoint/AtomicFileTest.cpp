@@ -101,7 +101,8 @@ TEST(AtomicFile, replacesNothingButFiles) {
   refuse(folder.file(""), "a folder has that name");
   std::string pipe = folder.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  refuse(pipe, "a device has that name");
+  refuse(pipe, "a FIFO (named pipe) has that name");
+  refuse("/dev/null", "a device has that name");
 }
 
 TEST(AtomicFile, writesThroughLinks) {

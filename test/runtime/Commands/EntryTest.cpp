@@ -98,6 +98,22 @@ TEST(Entry, quietPrintsNothing) {
 }
 
 /// The last checkpoint is reported, and its step; not with '--quiet'.
+/// Collectives then wait for cores, which is no time of communication.
+TEST(Entry, saysThatRanksShareCores) {
+  Folder folder;
+  const std::string train = " train --steps 1" + writeLineData(folder);
+  // On the first core of those that are allowed here.
+  const std::string one = "taskset -c $(taskset -cp $$ | sed 's/.*: *//; "
+                          "s/[-,].*//') ";
+  expectHas(
+      run(one + line("2x2") + train).out,
+      ", batch 8; 4 ranks share 1 core: 'comm' and the times of collectives "
+      "include waiting for a core\n");
+  const std::string alone = run(one + line("1x1") + train).out;
+  EXPECT_EQ(alone.find(" share "), std::string::npos) << alone;
+  EXPECT_EQ(run(one + line("2x2") + train + " --quiet").out, "");
+}
+
 TEST(Entry, saysWhatItHasSaved) {
   Folder folder;
   std::string train = line("2x2") + " train --checkpoint " + folder.file("c") +

@@ -7,8 +7,9 @@
 ///
 /// \file
 /// An export replaces that of another checkpoint, and is killed. What can be
-/// read then is the whole of one of the two: of several files, their index
-/// lists those of one export, or there is no index. The same command ends
+/// read then is the whole of one of the two: of several files, each index lists
+/// those of one export, or there is no index. This holds, too, if the two have
+/// one name with and without its ending. The same command ends
 /// afterwards, and leaves nothing unfinished. A few kills by default;
 /// test/kill/run does many:
 ///   MESHC_EXPORT_KILLS=N   kills at random times, in all
@@ -32,11 +33,16 @@ static long setting(const char *name, long otherwise) {
 
 namespace {
 
+enum class Form {
+  File,
+  Shards,    ///< two files and an index
+  Spellings, ///< the same, to "m" at first and then to "m.safetensors"
+};
+
 /// Exports to one name.
 class Exports {
 public:
-  /// With shards, of two files and an index.
-  explicit Exports(bool hasShards) : hasShards(hasShards) {
+  explicit Exports(Form form) : form(form) {
     for (const char *steps : {"1", "9"})
       EXPECT_EQ(run(line("1x1") + " train --quiet --steps " + steps +
                     " --checkpoint " + folder.file(steps) + data)
@@ -53,30 +59,33 @@ public:
          fs::directory_iterator(folder.file("")))
       if (entry.path().filename().string().rfind("m", 0) == 0)
         fs::remove(entry.path());
-    EXPECT_EQ(run(command("1")).code, 0);
-    EXPECT_EQ(evaluate(result()).out, before);
+    EXPECT_EQ(run(command("1", firstName())).code, 0);
+    EXPECT_EQ(evaluate(result(firstName())).out, before);
   }
   /// The command that replaces it; `environment` is set for it.
   std::string replace(const std::string &environment = "") const {
     return "env KILL_PATH=" + folder.file("m") + " LD_PRELOAD=" + KILL_POINT +
-           " " + environment + " " + command("9");
+           " " + environment + " " + command("9", lastName);
   }
   /// After a kill.
   void expectWhole() const {
-    Outcome outcome = evaluate(result());
-    if (hasShards && !fs::exists(result())) {
-      EXPECT_EQ(outcome.code, 4);
-      return;
+    for (const std::string &name : {firstName(), lastName}) {
+      Outcome outcome = evaluate(result(name));
+      if (form != Form::File && !fs::exists(result(name))) {
+        EXPECT_EQ(outcome.code, 4);
+        continue;
+      }
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_TRUE(outcome.out == before || outcome.out == after) << outcome.out;
     }
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(outcome.out == before || outcome.out == after) << outcome.out;
   }
   /// Runs the command to its end.
   void expectEnd() const {
-    Outcome outcome = run(command("9"));
+    Outcome outcome = run(command("9", lastName));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
-    EXPECT_EQ(evaluate(result()).out, after);
+    EXPECT_EQ(evaluate(result(lastName)).out, after);
+    EXPECT_EQ(fs::exists(result(firstName())), form != Form::Spellings);
     for (const fs::directory_entry &entry :
          fs::directory_iterator(folder.file("")))
       EXPECT_EQ(entry.path().string().find(".meshc-tmp"), std::string::npos);
@@ -88,14 +97,17 @@ public:
   }
 
 private:
-  std::string command(const std::string &checkpoint) const {
-    return line("1x1") + " export --checkpoint " + folder.file(checkpoint) +
-           " --to " + folder.file("m.safetensors") +
-           (hasShards ? " --shard-size 20" : "");
+  std::string firstName() const {
+    return form == Form::Spellings ? "m" : lastName;
   }
-  std::string result() const {
-    return folder.file(hasShards ? "m.safetensors.index.json"
-                                 : "m.safetensors");
+  std::string command(const std::string &checkpoint,
+                      const std::string &name) const {
+    return line("1x1") + " export --checkpoint " + folder.file(checkpoint) +
+           " --to " + folder.file(name) +
+           (form == Form::File ? "" : " --shard-size 20");
+  }
+  std::string result(const std::string &name) const {
+    return folder.file(form == Form::File ? name : name + ".index.json");
   }
   Outcome evaluate(const std::string &weights) const {
     return run(line("1x1") + " eval --quiet --weights " + weights + data);
@@ -103,7 +115,8 @@ private:
 
   Folder folder;
   std::string data = writeLineData(folder), before, after;
-  bool hasShards;
+  const std::string lastName = "m.safetensors";
+  Form form;
 };
 
 } // namespace
@@ -112,11 +125,12 @@ private:
 TEST(ExportKill, atEveryCall) {
   const long stride = setting("MESHC_KILL_STRIDE", 13);
   long kills = 0;
-  for (bool hasShards : {false, true}) {
-    Exports exports(hasShards);
+  for (Form form : {Form::File, Form::Shards, Form::Spellings}) {
+    Exports exports(form);
     const long count = exports.countEvents();
-    ASSERT_GT(count, hasShards ? 60 : 20);
-    for (long at = hasShards ? 3 % stride : 0; at < count; at += stride) {
+    ASSERT_GT(count, form == Form::File ? 20 : 60);
+    for (long at = form == Form::File ? 0 : 3 % stride; at < count;
+         at += stride) {
       exports.begin();
       Outcome outcome = run(exports.replace("KILL_AT=" + std::to_string(at)));
       EXPECT_EQ(outcome.code, 128 + SIGKILL) << outcome.err;
@@ -139,8 +153,9 @@ TEST(ExportKill, atRandomTimes) {
   std::mt19937 random(seed);
   std::printf("MESHC_KILL_SEED=%u\n", seed);
   long kills = 0;
-  for (bool hasShards = true; kills < wanted; hasShards = !hasShards) {
-    Exports exports(hasShards);
+  const std::vector<Form> forms = {Form::Shards, Form::Spellings, Form::File};
+  for (size_t i = 0; kills < wanted; ++i) {
+    Exports exports(forms[i % forms.size()]);
     exports.begin();
     // Longer each time, until the export ends before the kill.
     useconds_t most = 4000;

@@ -241,6 +241,43 @@ TEST(Weights, exportReplacesExportsAlone) {
   EXPECT_EQ(exported(out, "").code, 0); // an export
 }
 
+/// "m" and "m.safetensors" have one set of shards: the index of the other
+/// spelling would list those of another export.
+TEST(Weights, anIndexListsFilesOfItsOwnExport) {
+  TrainBench bench;
+  const std::string first = bench.folder.file("first"),
+                    m = bench.folder.file("m"), own = m + ".safetensors";
+  bench.mustTrain("--steps 1 --checkpoint " + first);
+  bench.mustTrain("--steps 9 --checkpoint " + bench.file);
+  auto exported = [&](const std::string &from, const std::string &to) {
+    return run(line("1x1") + " export --checkpoint " + from + " --to " + to);
+  };
+  for (const auto &[before, after] : {std::pair(m, own), {own, m}}) {
+    ASSERT_EQ(exported(first, before + " --shard-size 20").code, 0);
+    const Outcome second = exported(bench.file, after + " --shard-size 20");
+    EXPECT_EQ(second.code, 0);
+    EXPECT_EQ(second.err, "");
+    EXPECT_FALSE(fs::exists(before + ".index.json"));
+    EXPECT_EQ(bench.eval("--weights " + after + ".index.json"),
+              bench.eval("--checkpoint " + bench.file));
+  }
+  const std::string shard = m + "-00001-of-00002.safetensors",
+                    content = readFile(shard);
+  for (const char *options : {"", " --overwrite"})
+    expectError(exported(first, shard + options), 2,
+                "'" + shard + "' has the name of a file that '" + m +
+                    ".index.json' lists; give another name as '--to', or "
+                    "remove '" +
+                    m + ".index.json'");
+  EXPECT_EQ(readFile(shard), content);
+  fs::remove(m + ".index.json");
+  EXPECT_EQ(exported(first, shard).code, 0);
+  // A file that is no index stays.
+  bench.folder.write("m.index.json", "my notes");
+  EXPECT_EQ(exported(first, own + " --shard-size 20").code, 0);
+  EXPECT_EQ(readFile(m + ".index.json"), "my notes");
+}
+
 /// An export that cannot be completed leaves no index over the files of two.
 TEST(Weights, theIndexGoesFirst) {
   TrainBench bench;

@@ -94,6 +94,9 @@ protected:
 
 TEST_F(PointwiseTest, UnaryValues) {
   expectNear(apply<ExpOp>(f32(), {0, 1, -inf}), {1, 2.71828183, 0}, 1e-7);
+  // Nothing below 2^-126. [L5.5]
+  EXPECT_EQ(apply<ExpOp>(f32(), {-87, -87.4, -100, -104}),
+            (Values{float(std::exp(-87.0)), 0, 0, 0}));
   expectNear(apply<LogOp>(f32(), {1, 10, 0}), {0, 2.30258509, -inf}, 1e-7);
   expectNear(apply<SqrtOp>(f32(), {2, -1}), {1.41421356, NAN}, 1e-7);
   expectNear(apply<RsqrtOp>(f32(), {4}), {0.5}, 0);
