@@ -10,7 +10,9 @@
 /// evaluation of 20 examples gives the same metrics in batches of any size, of
 /// which the last one is incomplete, as in one batch; a step with `accumulate`
 /// gives the loss and the gradients of the whole batch; and so does the
-/// partitioned program under random layouts. Padding is NaN.
+/// partitioned program under random layouts. Padding is NaN. MESHC_EVALUATIONS
+/// says how many models are tried with padding, with `accumulate` and under
+/// layouts (60, 100, 40).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +39,11 @@ using meshc::nd::HostTensor;
 namespace {
 
 constexpr int64_t exampleCount = 20;
+
+uint64_t countModels(uint64_t otherwise) {
+  const char *text = std::getenv("MESHC_EVALUATIONS");
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
 
 /// The text of a random model. With `usesBatches`, it also has statistics of a
 /// batch that its examples use.
@@ -244,7 +251,7 @@ TEST_F(Evaluation, DoesNotDependOnBatches) {
 /// Statistics within a batch are those of its examples: as one batch of as
 /// many.
 TEST_F(Evaluation, PaddingIsNotPartOfABatch) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < countModels(60); ++seed) {
     RandomMetrics random(seed);
     std::string text = random.write(/*usesBatches=*/true);
     auto whole = build(text);
@@ -265,7 +272,7 @@ TEST_F(Evaluation, PaddingIsNotPartOfABatch) {
 /// The loss and the update of a step are those of the whole batch, unless a
 /// warning says otherwise.
 TEST_F(Evaluation, MicroBatchesAddUpToTheBatch) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < countModels(100); ++seed) {
     RandomMetrics random(seed);
     std::string text = random.write(/*usesBatches=*/false);
     auto whole = build(text);
@@ -286,7 +293,7 @@ TEST_F(Evaluation, MicroBatchesAddUpToTheBatch) {
 }
 
 TEST_F(Evaluation, LayoutsAgreeOnIncompleteBatches) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < countModels(40); ++seed) {
     RandomMetrics random(seed);
     std::string text = random.write(seed % 2);
     ModelOverrides cut;
