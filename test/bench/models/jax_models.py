@@ -1,8 +1,9 @@
 """A training step of one of the models under JAX: prints {"seconds": …, "first": loss, "loss": …, "version": …}.
 
-usage: jax_models.py MODEL [--steps N] [--type f32|bf16] [--sparse]
+usage: jax_models.py MODEL [--steps N] [--type f32|bf16] [--sparse] [--unroll]
 
---sparse takes the gradient of the rows that are looked up, and adds it to them in place. Cores are the caller's (taskset).
+--sparse takes the gradient of the rows that are looked up, and adds it to them in place; --unroll writes out the loop over
+layers. Cores are the caller's (taskset).
 """
 import argparse, json, os
 
@@ -10,6 +11,7 @@ from shapes import BATCHES, MODELS, add_arguments, time_steps
 
 parser = argparse.ArgumentParser()
 add_arguments(parser)
+parser.add_argument("--unroll", action="store_true")
 args = parser.parse_args()
 if len(os.sched_getaffinity(0)) == 1:
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
@@ -101,7 +103,7 @@ def vit():
 
     def loss(p, images, labels):
         patches = images.reshape(-1, 8, 4, 8, 4, 3).swapaxes(2, 3).reshape(-1, 64, 48)
-        x, _ = jax.lax.scan(block, dot(patches, p["patch"]) + p["bias"] + p["positions"], p["blocks"])
+        x, _ = jax.lax.scan(block, dot(patches, p["patch"]) + p["bias"] + p["positions"], p["blocks"], unroll=args.unroll)
         return cross_entropy(dot(norm(x, p["g"], p["b"]).mean(1), p["out"]) + p["c"], labels)
 
     return p, loss
@@ -142,7 +144,7 @@ def deep():
         return x + jax.nn.gelu(norm(x) @ p["w"] + p["b"], approximate=True), None
 
     def loss(p, images, labels):
-        x, _ = jax.lax.scan(layer, images @ p["first"], p["layers"])
+        x, _ = jax.lax.scan(layer, images @ p["first"], p["layers"], unroll=args.unroll)
         return cross_entropy(norm(x) @ p["out"] + p["c"], labels)
 
     return p, loss

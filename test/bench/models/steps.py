@@ -55,6 +55,8 @@ def rows(meshc, steps, types):
                 jax = lambda *more: lambda: peer(HERE / "jax_models.py", *options, *more, cores=cores)
                 measures = {"meshc": lambda: meshc.measure(name, type, n, cores), "torch": torch(),
                             "torch compiled": torch("--compile"), "jax": jax()}
+                if name in ("ViT", "deep"):
+                    measures["jax unrolled"] = jax("--unroll")
                 if name == "CNN":
                     measures |= {"torch channels last": torch("--channels-last"),
                                  "torch channels last compiled": torch("--channels-last", "--compile")}
