@@ -8,12 +8,12 @@ from shapes import SHAPES
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent))
-from machine import CORES, peer, run
+from machine import CORES, peer, peer_environment, run
 
 
 def write_model(name):
     """The model's text, which draws its weights with `train --steps 0`."""
-    if name == "gpt2 124M":
+    if not SHAPES[name].is_llama:
         text = (ROOT / "test/accuracy/models/gpt2.mesh").read_text()
         return text + "\ngenerate gpt2 from tokens with logits over vocab along seq\n"
     text = (ROOT / "test/exec/models/stories260K.mesh").read_text()
@@ -28,12 +28,14 @@ class Meshc:
         (self.folder / "tokens").write_bytes(b"a" * (1 << 16))
 
     def prepare(self, name):
-        shape, base = SHAPES[name], self.folder / name.split()[0]
+        shape, base = SHAPES[name], self.folder / name.replace(" ", "_")
         if not base.exists():
             model = base.with_suffix(".mesh")
             model.write_text(write_model(name))
-            sizes = [w for dim in ("seq", "vocab") for w in ("--set", f"{dim}={getattr(shape, dim)}")]
-            run([ROOT / "build/bin/meshc", model, "--set", "batch=1", *sizes, "-o", base], CORES)
+            sizes = {dim: getattr(shape, dim) for dim in ("seq", "vocab", "layers", "model")}
+            sizes["groups" if shape.is_llama else "heads"] = shape.groups
+            words = [word for dim, size in sizes.items() for word in ("--set", f"{dim}={size}")]
+            run([ROOT / "build/bin/meshc", model, "--set", "batch=1", *words, "-o", base], CORES)
             run([base, "train", "--data", self.folder / "tokens", "--steps", 0, "--checkpoint",
                  base.with_suffix(".safetensors"), "--quiet"], CORES)
         return base
@@ -62,13 +64,13 @@ def seconds():
     return time.perf_counter() - start
 print(min(seconds() for _ in range({max(20, int(4e9 / size))})))
 """
-    return float(run([sys.executable, "-c", script], cores))
+    return float(run([sys.executable, "-c", script], cores, peer_environment()))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--tokens", type=int, help="of each text (default: 500, 64)")
+    parser.add_argument("--tokens", type=int, help="of each text (default: 500, 500, 64)")
     parser.add_argument("--prompt", type=int, default=256, help="tokens before the first one that is timed (default: 256)")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()

@@ -38,5 +38,6 @@ class Shape:
 
 SHAPES = {
     "stories260K": Shape(5, 64, 4, 2, 172, 512, 512, 500, is_llama=True),
+    "gpt 4x256": Shape(4, 256, 4, 1, 1024, 256, 512, 500),
     "gpt2 124M": Shape(12, 768, 12, 1, 3072, 50304, 1024, 64),
 }

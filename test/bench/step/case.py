@@ -28,6 +28,11 @@ def optimizer_bytes(model):
     return 4 * _PASSES[model] * _PARAMETERS[model]
 
 
+def optimizer_size(model):
+    """Bytes of what the optimizer reads: of its passes, one fewer writes than reads."""
+    return 4 * (_PASSES[model] + 1) // 2 * _PARAMETERS[model]
+
+
 def input_bytes(model, batch):
     return batch * _INPUT_BYTES[model]
 

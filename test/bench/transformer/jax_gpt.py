@@ -1,9 +1,10 @@
 """A training step of a transformer under JAX, its layers as a scan: prints {"seconds": …, "memory": peak bytes, …}.
 
-usage: jax_gpt.py SHAPE [--steps N] [--devices N] [--tensor | --zero]
+usage: jax_gpt.py SHAPE [--steps N] [--unroll] [--devices N] [--tensor | --zero]
 
---devices cuts the batch over N host devices; with --tensor heads, feed-forward layers and vocabulary instead; with --zero
-the parameters and Adam's state along the model, too. Cores are the caller's (taskset).
+--unroll writes out all layers of the scan. --devices cuts the batch over N host devices; with --tensor heads, feed-forward
+layers and vocabulary instead; with --zero the parameters and Adam's state along the model, too. Cores are the caller's
+(taskset).
 """
 import argparse, os, statistics, time
 
@@ -11,6 +12,7 @@ from shapes import SHAPES, add_arguments, report
 
 parser = argparse.ArgumentParser()
 add_arguments(parser)
+parser.add_argument("--unroll", action="store_true")
 parser.add_argument("--devices", type=int, default=1)
 parser.add_argument("--tensor", action="store_true")
 parser.add_argument("--zero", action="store_true")
@@ -58,7 +60,7 @@ def block(x, p):
 
 def loss_of(p, tokens, targets):
     x = p["tokens"][tokens] + p["positions"]
-    x, _ = jax.lax.scan(block, x, p["blocks"])
+    x, _ = jax.lax.scan(block, x, p["blocks"], unroll=args.unroll)
     logits = norm(x, p["g"], p["b"]) @ p["tokens"].T
     picked = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()

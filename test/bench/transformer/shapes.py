@@ -20,11 +20,11 @@ class Shape:
 
     @property
     def flops(self):
-        """Of all products of a step, forward and backward. Attention is causal, so half of its scores count. Its
-        backward pass computes the scores again: 3.5 times the forward pass (arXiv 2205.14135)."""
+        """Of all products of a step, forward and backward. Attention is causal, so half of its scores count. That
+        its gradient may compute the scores again does not."""
         tokens = self.batch * self.seq
         dense = 6 * tokens * (self.layers * 12 * self.model**2 + self.vocab * self.model)
-        attention = 4.5 * self.layers * self.batch * 4 * self.seq**2 * self.model / 2
+        attention = 3 * self.layers * self.batch * 4 * self.seq**2 * self.model / 2
         return dense + attention
 
     @property

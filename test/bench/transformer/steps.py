@@ -1,5 +1,6 @@
-"""Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP, FSDP2) and JAX, in one run. Each row measures all
-of them in turn, REPEATS times, and keeps each one's best median. Called by test/bench/transformer/run.
+"""Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP, FSDP2) and JAX (layers in a loop, or
+unrolled), in one run. Each row measures all of them in turn, REPEATS times, and keeps each one's best median. Called by
+test/bench/transformer/run.
 """
 import argparse, json, pathlib, statistics, sys, tempfile
 
@@ -7,7 +8,7 @@ from shapes import SHAPES
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from machine import CORES, attained, peer, run
+from machine import CORES, describe, floor, peer, run
 
 ROOT = HERE.parents[2]
 MODELS = {"nano": ROOT / "python-free-examples/05_gpt/gpt.mesh"}
@@ -51,7 +52,7 @@ def rows(name, meshc, steps):
         n = len(cores)
         yield (f"{n} thread{'s' * (n > 1)}", n, ours("data=1,tensor=1", 1, n, cores),
                {"torch": torch(cores, "--threads", n), "torch compiled": torch(cores, "--threads", n, "--compile"),
-                "jax": jax(cores)})
+                "jax": jax(cores), "jax unrolled": jax(cores, "--unroll")})
     yield ("2 ranks, data", 2, ours("data=2,tensor=1", 2, 1, CORES),
            {"torch DDP": torch(CORES, "--ddp", 2), "torch DDP compiled": torch(CORES, "--ddp", 2, "--compile"),
             "jax": jax(CORES, "--devices", 2)})
@@ -68,9 +69,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=2)
     args = parser.parse_args()
-    peak, bandwidth = attained()
-    cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    print(f"{cpu}; one core: {peak / 1e9:.0f} GFLOP/s attained (1536^3 product), {bandwidth / 1e9:.1f} GB/s (copy)")
+    print(describe())
     print(f"{'model':<12}{'resources':<17}{'meshc':>9}{'best peer':>11}{'ratio':>7}{'floor':>10}{'x floor':>8}"
           f"{'arenas':>9}{'least RSS':>10}  all, ms")
     with tempfile.TemporaryDirectory() as folder:
@@ -86,11 +85,12 @@ def main():
                         if who not in best or got["seconds"] < best[who]["seconds"]:
                             best[who] = got
                 mine, theirs = best["meshc"]["seconds"], min(best[who]["seconds"] for who in peers)
-                floor = SHAPES[name].flops / (cores * peak) + SHAPES[name].optimizer_bytes / bandwidth
+                shape = SHAPES[name]
+                low = floor(shape.flops, 16 * shape.parameters, shape.optimizer_bytes, cores)
                 least = min(best[who]["memory"] for who in peers)
                 others = ", ".join(f"{who} {best[who]['seconds'] * 1e3:.1f}" for who in best)
                 print(f"{name:<12}{resources:<17}{mine * 1e3:>7.1f}ms{theirs * 1e3:>9.1f}ms{theirs / mine:>7.2f}"
-                      f"{floor * 1e3:>8.1f}ms{mine / floor:>8.2f}{best['meshc']['memory'] / 1e9:>7.2f}GB{least / 1e9:>8.2f}GB"
+                      f"{low * 1e3:>8.1f}ms{mine / low:>8.2f}{best['meshc']['memory'] / 1e9:>7.2f}GB{least / 1e9:>8.2f}GB"
                       f"  {others}", flush=True)
 
 
