@@ -280,7 +280,8 @@ static int runRanks(const MeshcProgram &program, const Options &options,
               plannedNeed(program, options, world, launch)});
   run->problem = prepare(program, options, device, speaks, run->files);
   if (!run->problem && speaks && !options.quiet && run->files.data)
-    printStart(program, world, launch, run->files, threads);
+    printStart(program, world, launch, run->files, threads,
+               options.command == Command::Train);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
   if (!run->started) { // rank 0 reports why
     bool told = run->code == static_cast<int>(ExitCode::Disagreement);

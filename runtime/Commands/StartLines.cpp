@@ -97,7 +97,7 @@ static std::string describeWindows(const char *option, const Dataset &data) {
 
 void meshc::runtime::printStart(const MeshcProgram &program, const World &world,
                                 const MpiLaunch &launch, const RunFiles &files,
-                                int threads) {
+                                int threads, bool timesSteps) {
   std::ostringstream out;
   out << program.name << ": " << describeMesh(program);
   if (world.size() > 1)
@@ -107,7 +107,8 @@ void meshc::runtime::printStart(const MeshcProgram &program, const World &world,
         << ")";
   out << ", " << counted(threads, "thread") << (world.size() > 1 ? " each" : "")
       << "; " << counted(files.data->examples(), "example") << ", batch "
-      << files.data->batch() << describeSharing(program, world, launch) << '\n'
+      << files.data->batch()
+      << (timesSteps ? describeSharing(program, world, launch) : "") << '\n'
       << describeWindows("--data", *files.data);
   if (files.evalData)
     out << describeWindows("--eval-data", *files.evalData);

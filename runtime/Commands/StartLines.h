@@ -31,10 +31,12 @@ int defaultThreads(bool asThreads, int ranks, const MpiLaunch &launch);
 
 int64_t countRanksOnHost(const World &world, const MpiLaunch &launch);
 
-/// Prints the program's mesh and ranks, the threads of each and the data. Says
-/// so if the ranks of this host are more than their cores.
+/// Prints the program's mesh and ranks, the threads of each and the data. Where
+/// steps are timed, says so if the ranks of this host are more than their
+/// cores.
 void printStart(const MeshcProgram &program, const World &world,
-                const MpiLaunch &launch, const RunFiles &files, int threads);
+                const MpiLaunch &launch, const RunFiles &files, int threads,
+                bool timesSteps);
 
 } // namespace meshc::runtime
 

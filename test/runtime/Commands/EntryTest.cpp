@@ -97,7 +97,6 @@ TEST(Entry, quietPrintsNothing) {
             "nothing to do: 0 steps are done and 0 were asked for\n");
 }
 
-/// The last checkpoint is reported, and its step; not with '--quiet'.
 /// Collectives then wait for cores, which is no time of communication.
 TEST(Entry, saysThatRanksShareCores) {
   Folder folder;
@@ -114,6 +113,7 @@ TEST(Entry, saysThatRanksShareCores) {
   EXPECT_EQ(run(one + line("2x2") + train + " --quiet").out, "");
 }
 
+/// The last checkpoint is reported, and its step; not with '--quiet'.
 TEST(Entry, saysWhatItHasSaved) {
   Folder folder;
   std::string train = line("2x2") + " train --checkpoint " + folder.file("c") +
