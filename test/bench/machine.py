@@ -4,6 +4,7 @@ import functools, importlib.util, json, os, pathlib, shutil, subprocess, sys
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/bench"
 CORES = sorted(os.sched_getaffinity(0))[:2]
+LARGE = 1 << 28  # bytes beyond most caches
 
 
 def run(command, cores, environment={}):
@@ -33,8 +34,8 @@ def snippet(script, cores, environment={}):
     best = """
 import json, os, time
 def best(f):
-    times, end = [], time.perf_counter() + 1
-    while len(times) < 6 or time.perf_counter() < end:
+    times, end = [], time.perf_counter() + 2
+    while len(times) < 10 or time.perf_counter() < end:
         start = time.perf_counter(); f(); times.append(time.perf_counter() - start)
     return min(times)
 """
@@ -92,9 +93,10 @@ def attained(type="f32"):
 
 
 @functools.cache
-def bandwidth(cores=1, size=1 << 28):
+def bandwidth(cores, size):
     """B/s that so many cores read and write in arrays of `size` bytes together (512 MB at most): the best of copies and of
-    sums in place, in huge pages. Those of an optimizer's state that fits a cache are faster than memory."""
+    sums in place, in huge pages. Those of an optimizer's state that fits a cache are faster than memory, and neither they nor
+    more cores are slower."""
     script = f"""
 import torch
 torch.set_num_threads({cores})
@@ -102,7 +104,9 @@ n = {min(size, 1 << 29)} // 8
 a, b = torch.zeros(n), torch.ones(n)
 print(json.dumps([8 * n / best(lambda: a.copy_(b)), 12 * n / best(lambda: a.add_(b))]))
 """
-    return max(snippet(script, CORES[:cores], peer_environment()))
+    others = [bandwidth(cores - 1, size)] if cores > 1 else []
+    others += [bandwidth(cores, LARGE)] if size < LARGE else []
+    return max(*others, *snippet(script, CORES[:cores], peer_environment()))
 
 
 def floor(flops, size, moved, cores, type="f32"):
@@ -119,5 +123,6 @@ def describe(types=("f32",)):
     for type in types:
         each = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates(type).items())
         lines.append(f"one core, GFLOP/s in {type}: {each}")
-    lines.append(f"GB/s in 256 MB: one core {bandwidth(1) / 1e9:.1f}, {len(CORES)}: {bandwidth(len(CORES)) / 1e9:.1f}")
+    rates_of = ", ".join(f"{n + 1}: {bandwidth(n + 1, LARGE) / 1e9:.1f}" for n in range(len(CORES)))
+    lines.append(f"GB/s in {LARGE >> 20} MB, by cores: {rates_of}")
     return "\n".join(lines)

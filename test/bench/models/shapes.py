@@ -13,6 +13,7 @@ class Model:
     optimizer: str = "adamw"
     types: tuple = ("f32",)
     sizes: dict = field(default_factory=dict)  # other than the text's
+    table: int = 0  # those of the weights that are a table, whose gradient is a list of rows: it need not be stored whole
     within: int = 0  # bytes of the tables in which the weights lie, if only a part of them changes
 
     @property
@@ -22,12 +23,12 @@ class Model:
     @property
     def moved(self):
         """AdamW reads parameter, gradient and two moments, and writes all but the gradient; SGD has no moments."""
-        return 4 * {"adamw": 7, "sgd": 3}[self.optimizer] * self.weights
+        return 4 * ({"adamw": 7, "sgd": 3}[self.optimizer] * self.weights - self.table)
 
     @property
     def bytes(self):
         """Of the arrays in which these bytes lie."""
-        return max(4 * {"adamw": 4, "sgd": 2}[self.optimizer] * self.weights, self.within)
+        return max(4 * ({"adamw": 4, "sgd": 2}[self.optimizer] * self.weights - self.table), self.within)
 
     def arrays(self):
         """By name, BATCHES batches of random numbers, alike in all frameworks."""
@@ -77,7 +78,7 @@ MODELS = {
     "GRU": Model("gru", text(32, 64), 6 * 2048 * _GRU, _GRU + 256 * 256),
     "ViT": Model("vit", images(32, 32, 32, 3), _VIT_FLOPS, _VIT + (48 + 64 + 10) * 192, types=("f32", "bf16")),
     "CNN": Model("cnn", images(64, 28, 28, 1), _CNN_FLOPS, _CNN + 25 * 32 + 25 * 32 * 64),
-    "table AdamW": Model("recommender", lookups(200000), 6 * 1024 * _DENSE, _DENSE + 200000 * 64),
+    "table AdamW": Model("recommender", lookups(200000), 6 * 1024 * _DENSE, _DENSE + 200000 * 64, table=200000 * 64),
     "table SGD": Model("recommender", lookups(200000), 6 * 1024 * _DENSE, _DENSE + _LOOKED_UP, "sgd",
                        within=4 * 200000 * 64),
     "table SGD 2M": Model("recommender", lookups(2000000), 6 * 1024 * _DENSE, _DENSE + _LOOKED_UP, "sgd",

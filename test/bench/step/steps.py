@@ -10,7 +10,7 @@ import case
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from machine import CORES, attained, bandwidth, describe, floor, peer, run
+from machine import CORES, LARGE, attained, bandwidth, describe, floor, peer, run
 
 BUILD = HERE.parents[2] / "build"
 BATCH = 512
@@ -110,7 +110,8 @@ def main():
                   f"{least * 1e3:>7.2f}ms{mine / least:>8.2f}  {others}", flush=True)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(
-            dict(date=time.strftime("%Y-%m-%d"), peak_flops=attained(), bandwidth=bandwidth(), rows=results), indent=1) + "\n")
+            dict(date=time.strftime("%Y-%m-%d"), peak_flops=attained(), bandwidth=bandwidth(1, LARGE), rows=results),
+            indent=1) + "\n")
 
 
 if __name__ == "__main__":
