@@ -45,7 +45,7 @@ private:
   /// Dims that `merge` has introduced, and declared dims of each that may have
   /// the same entries.
   std::set<std::pair<std::string_view, std::string_view>> twins;
-  /// Introduced dims of which there is a warning.
+  /// Introduced dims that a warning has named.
   std::set<std::string_view> misspelled;
 };
 

@@ -93,10 +93,16 @@ protected:
   /// How much the result may differ.
   using GetTolerance = llvm::function_ref<double(const OutputDifference &)>;
 
-  /// The sine of a large number, as metrics may be of random running sums, has
-  /// its rounding errors times that number. A term that is lost makes more.
+  /// Metrics are called loss, m0, m1 ….
+  static bool isMetric(llvm::StringRef name) {
+    return name == "loss" || name.starts_with("m");
+  }
+
+  /// A metric may be the sine of a large number, and then has the rounding
+  /// errors of that number. A term that is lost makes more.
   static double allowRounding(const OutputDifference &difference) {
-    return std::max(difference.tolerance, 1e-8);
+    return std::max(difference.tolerance,
+                    isMetric(difference.name) ? 1e-8 : 1e-9);
   }
 
   /// Empty if both programs agree; otherwise what is wrong.
@@ -311,12 +317,9 @@ protected:
     bool haveSameBits = true;
     auto getTolerance = [&](const OutputDifference &difference) {
       haveSameBits &= difference.largest == 0;
-      // Metrics are called loss, m0, m1 …. With micro-batches, those that do
-      // not depend on the examples are computed beside their loop, where more
-      // is folded.
-      bool isMetric = difference.name == "loss" ||
-                      llvm::StringRef(difference.name).starts_with("m");
-      return isMetric && !words.contains("accumulate")
+      // With micro-batches, metrics that do not depend on the examples are
+      // computed beside their loop, where more is folded.
+      return isMetric(difference.name) && !words.contains("accumulate")
                  ? 0
                  : std::max(allowRounding(difference),
                             0x1p-23 * difference.scale);
