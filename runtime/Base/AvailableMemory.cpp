@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <malloc.h>
 #include <optional>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -160,6 +161,12 @@ Failure meshc::runtime::tooLittleMemory(const std::string &action,
            available.limit;
   return Failure(ExitCode::Internal, "too little memory: cannot " + action +
                                          left + "; raise the limit");
+}
+
+void meshc::runtime::shareHeapWithinLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    mallopt(M_ARENA_MAX, 1);
 }
 
 bool meshc::runtime::meansTooLittleMemory(const std::string &linkerError) {

@@ -409,6 +409,7 @@ static int runCommand(const MeshcProgram &program, int argc, char **argv) {
 int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
                                char **argv) {
   openStandardStreams();
+  shareHeapWithinLimit();
   int code = codeAfterOutput(program.name, runCommand(program, argc, argv));
   if (workIsLeft()) {
     std::fflush(nullptr);

@@ -13,8 +13,11 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <thread>
+#include <vector>
 
 using namespace meshc::runtime;
 namespace fs = std::filesystem;
@@ -167,6 +170,32 @@ TEST_F(AvailableMemoryTest, ranksOfTheHostAreSummed) {
   std::_Exit(1);
 }
 
+/// Sets a limit and lets four threads allocate, all of them at once. Exits with
+/// 0 if they take little more address space than their stacks.
+[[noreturn]] static void allocateInThreads() {
+  rlimit limit = {rlim_t(1) << 40, rlim_t(1) << 40};
+  setrlimit(RLIMIT_AS, &limit);
+  shareHeapWithinLimit();
+  const int64_t before = availableToProcess().bytes;
+  constexpr int count = 4;
+  pthread_barrier_t all;
+  pthread_barrier_init(&all, nullptr, count);
+  int64_t after = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      std::vector<char> some(1000);
+      pthread_barrier_wait(&all);
+      if (i == 0)
+        after = availableToProcess().bytes;
+      pthread_barrier_wait(&all);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  constexpr int64_t mostPerThread = 16 << 20; // a stack, and the guard of it
+  std::_Exit(before - after < count * mostPerThread ? 0 : 1);
+}
+
 /// In another process, as a limit cannot be raised again without privileges.
 TEST_F(AvailableMemoryTest, limitsOfTheProcess) {
   EXPECT_EXIT(askBeyond(RLIMIT_AS, "RLIMIT_AS"), ::testing::ExitedWithCode(0),
@@ -174,6 +203,7 @@ TEST_F(AvailableMemoryTest, limitsOfTheProcess) {
   EXPECT_EXIT(askBeyond(RLIMIT_DATA, "RLIMIT_DATA"),
               ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(askForLibraries(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(allocateInThreads(), ::testing::ExitedWithCode(0), "");
 }
 
 /// Of a mapped file what was read counts.
