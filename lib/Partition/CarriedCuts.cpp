@@ -163,22 +163,44 @@ void cutCarried(func::FuncOp function, ArrayRef<StringAttr> dims,
                  });
 }
 
-bool keepCarried(FunctionPlans plans, TieForms &ties) {
-  bool places = false;
-  auto keep = [&](nd::ScanOp loop, const BlockPlan &body, const BlockPlan &) {
+/// Calls `use` with each value that a loop carries and that has open dims, what
+/// is wanted of it, and its form in the plans. Sums are left out.
+static void forEachOpen(
+    FunctionPlans plans, const TieForms &ties,
+    llvm::function_ref<void(OpResult, const DesiredSharding &, TensorType)>
+        use) {
+  auto look = [&](nd::ScanOp loop, const BlockPlan &body, const BlockPlan &) {
     for (const nd::Tie &tie : loop.getTies()) {
       if (tie.kind != nd::TieKind::Carried)
         continue;
       std::optional<DesiredSharding> wanted = ties.getDesired(tie.result);
-      if (!wanted || wanted->open.empty() || isSum(tie))
-        continue;
-      ties.setDesired(tie.result, body.ends[tie.result.getResultNumber()], {});
-      places = true;
+      if (wanted && !wanted->open.empty() && !isSum(tie))
+        use(tie.result, *wanted, body.ends[tie.result.getResultNumber()]);
     }
   };
   for (const FunctionPlan &each : plans)
-    forEachLoop(*each.plan, keep);
+    forEachLoop(*each.plan, look);
+}
+
+bool keepCarried(FunctionPlans plans, TieForms &ties) {
+  bool places = false;
+  forEachOpen(plans, ties,
+              [&](OpResult result, const DesiredSharding &, TensorType form) {
+                ties.setDesired(result, form, {});
+                places = true;
+              });
   return places;
+}
+
+bool uncutCarried(FunctionPlans plans, TieForms &ties) {
+  bool uncuts = false;
+  forEachOpen(
+      plans, ties,
+      [&](OpResult result, const DesiredSharding &wanted, TensorType form) {
+        uncuts |= form != wanted.type;
+        ties.setDesired(result, wanted.type, {});
+      });
+  return uncuts;
 }
 
 } // namespace meshc::partition

@@ -74,15 +74,18 @@ static LogicalResult choosePlan(func::FuncOp function,
 }
 
 FailureOr<ChosenPlans> choosePlans(ModuleOp layout, const PlanOptions &options,
-                                   const cost::CostModel *model) {
+                                   const cost::CostModel *model,
+                                   Planned planned) {
   auto planner = spmd::ReshardPlanner::of(layout, options.pointCost);
   // Only its blocks ask for another plan.
   func::FuncOp compared = findCompared(layout);
   ChosenPlans chosen;
   NamedAttrList plans;
   for (auto function : layout.getOps<func::FuncOp>()) {
-    MoveLimit limit(options);
     const bool isCompared = function == compared;
+    if (planned == Planned::Compared && compared && !isCompared)
+      continue;
+    MoveLimit limit(options);
     if (failed(choosePlan(function, planner, limit,
                           isCompared ? model : nullptr, chosen, plans)))
       return failure();

@@ -27,13 +27,18 @@ struct ChosenPlans {
   std::optional<PlanPrice> price;
 };
 
+/// For which functions plans are chosen.
+enum class Planned { All, Compared };
+
 /// Chooses the plan of each function of a program after the phase layout, which
 /// stays as it is (the pass meshc-choose-plan describes the search). Fails,
 /// with an error at the op, if one cannot be partitioned. With a cost model,
-/// prices the plan of the function by whose time programs are compared.
-mlir::FailureOr<ChosenPlans>
-choosePlans(mlir::ModuleOp layout, const PlanOptions &options,
-            const cost::CostModel *model = nullptr);
+/// prices the plan of the function by whose time programs are compared
+/// (findCompared). If there is one, `planned` may leave out the others.
+mlir::FailureOr<ChosenPlans> choosePlans(mlir::ModuleOp layout,
+                                         const PlanOptions &options,
+                                         const cost::CostModel *model = nullptr,
+                                         Planned planned = Planned::All);
 
 } // namespace meshc::partition
 

@@ -88,6 +88,11 @@ void cutCarried(mlir::func::FuncOp function,
 /// Returns whether this places a dim that was open.
 bool keepCarried(FunctionPlans plans, TieForms &ties);
 
+/// Wants what loops carry cut as the layout says, and open dims whole. Sums
+/// that start at zero stay as they are. Returns whether the plans cut an open
+/// dim of what they carry.
+bool uncutCarried(FunctionPlans plans, TieForms &ties);
+
 } // namespace meshc::partition
 
 #endif // MESHC_LIB_PARTITION_PLANMOVES_H

@@ -25,9 +25,13 @@ using cost::Outcome;
 /// A step that is not shorter than this is no reason to move axes: prices are
 /// not that exact, and the usual plans have fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
-/// What loops carry changes all that their bodies send: such plans must also
-/// take at most this share of the usual step.
+/// What loops carry changes all that their bodies send: a plan that sends more
+/// than the usual one must also take at most this share of its step.
 static constexpr double mostOfStepCarried = 0.9;
+/// Of a step, that an axis' collectives take. Less is not worth a trial.
+static constexpr double leastWait = 0.02;
+/// Bytes that count as no more.
+static constexpr double mostBytes = 1.005;
 /// The small moves together let the arena grow by at most a fourth.
 static constexpr double mostOfArena = 1.25;
 /// Only points that cost at most this are worth a move. Less than the least
@@ -45,10 +49,24 @@ namespace {
 struct Candidate {
   PlanOptions options; ///< with which they were chosen
   ChosenPlans chosen;
-  std::optional<Outcome> outcome; ///< once they have been compiled
+  bool isComplete = false; ///< of all functions, not only of the compared one
+  std::optional<Outcome> outcome = {}; ///< once they have been compiled
 
   double getSeconds() const {
     return chosen.price ? chosen.price->time.seconds : 0;
+  }
+  /// Whether a step sends more bytes, over all axes together.
+  bool sendsMore(const Candidate &than) const {
+    return getBytes() > mostBytes * than.getBytes();
+  }
+
+private:
+  double getBytes() const {
+    double bytes = 0;
+    if (chosen.price)
+      for (const AxisPrice &sent : chosen.price->axes)
+        bytes += sent.bytes;
+    return bytes;
   }
 };
 
@@ -75,13 +93,15 @@ private:
     return errorOfPrice + errorOfOverlap * goals.model.getMachine().overlap;
   }
   bool isWorthIt(Candidate &other);
+  bool complete(Candidate &candidate);
   bool compile(Candidate &candidate);
   Tried tryOther(PlanOptions options, Judge judge);
 
   /// Whether what loops carry follows the axes that move, or stays as it is.
   enum class Carried { Follows, Stays };
   void tryMoves(Carried carried = Carried::Follows);
-  bool tryCarriedOver(ArrayRef<StringAttr> axes);
+  void tryUncut();
+  void tryCarriedOver(ArrayRef<StringAttr> axes);
   void tryCarried();
   void tryKept(KeptForm form);
   void tryCopies();
@@ -110,10 +130,22 @@ private:
 // What is better
 //===----------------------------------------------------------------------===//
 
+/// Chooses the plans of all functions unless it has been done. Returns whether
+/// there are any.
+bool PlanSearch::complete(Candidate &candidate) {
+  if (candidate.isComplete)
+    return true;
+  auto chosen = choosePlans(layout, candidate.options, &goals.model);
+  if (failed(chosen))
+    return false;
+  candidate.chosen = std::move(*chosen);
+  return candidate.isComplete = true;
+}
+
 /// Compiles the candidate unless it has been. Returns whether its outcome is
 /// known.
 bool PlanSearch::compile(Candidate &candidate) {
-  if (!candidate.outcome)
+  if (!candidate.outcome && complete(candidate))
     candidate.outcome = goals.compile(candidate.chosen.plans);
   return candidate.outcome.has_value();
 }
@@ -148,9 +180,10 @@ bool PlanSearch::isBetter(Candidate &other, Judge judge) {
   if (!goals.hasMemoryBudget) {
     if (judge == Judge::WorthIt)
       return isWorthIt(other);
+    Candidate &before = usual ? *usual : best;
     return isShorter(other, best, mostOfStep) &&
-           (judge == Judge::Shorter ||
-            isShorter(other, usual ? *usual : best, mostOfStepCarried));
+           (judge == Judge::Shorter || !other.sendsMore(before) ||
+            isShorter(other, before, mostOfStepCarried));
   }
   if (!compile(best) || !compile(other))
     return false;
@@ -162,11 +195,10 @@ bool PlanSearch::isBetter(Candidate &other, Judge judge) {
   return other.outcome->isBetterThan(*best.outcome, isPreferred);
 }
 
-/// Whether the plans are the same, as far as their prices tell: steps may be in
-/// another order, or name another of two equal forms.
+/// Whether the plans of the compared function are the same, as far as their
+/// prices tell: steps may be in another order, or name another of two equal
+/// forms.
 static bool areAlike(const ChosenPlans &a, const ChosenPlans &b) {
-  if (a.plans == b.plans)
-    return true;
   return a.price && b.price && a.price->arenaBytes == b.price->arenaBytes &&
          a.price->time.seconds == b.price->time.seconds &&
          a.price->time.kernels == b.price->time.kernels &&
@@ -178,7 +210,7 @@ static bool areAlike(const ChosenPlans &a, const ChosenPlans &b) {
 /// may matter together with later moves.
 PlanSearch::Tried PlanSearch::tryOther(PlanOptions options, Judge judge) {
   refusedShare.reset();
-  auto chosen = choosePlans(layout, options, &goals.model);
+  auto chosen = choosePlans(layout, options, &goals.model, Planned::Compared);
   if (failed(chosen))
     return Tried::Refused;
   refusedShare = chosen->refusedShare;
@@ -186,10 +218,10 @@ PlanSearch::Tried PlanSearch::tryOther(PlanOptions options, Judge judge) {
     best.options = std::move(options);
     return Tried::Same;
   }
-  Candidate other{std::move(options), std::move(*chosen), std::nullopt};
+  Candidate other{std::move(options), std::move(*chosen)};
   if (best.getSeconds() <= 0)
     return Tried::Refused;
-  const bool isTaken = isBetter(other, judge);
+  const bool isTaken = isBetter(other, judge) && complete(other);
   LDBG() << "a step of " << other.getSeconds() << " s by its price; the best "
          << "one so far " << best.getSeconds() << " s; "
          << (isTaken ? "taken" : "refused");
@@ -212,7 +244,7 @@ spmd::AxisList PlanSearch::findAxesToCut() const {
   for (const FunctionPlan &each : best.chosen.functions)
     if (each.function == compared)
       axes = findRepeatedAxes(*each.plan, mesh);
-  const double least = (1 - mostOfStepCarried) * best.getSeconds();
+  const double least = leastWait * best.getSeconds();
   if (best.chosen.price)
     for (const AxisPrice &sent : best.chosen.price->axes)
       if (std::min(sent.seconds, best.chosen.price->time.exposed) > least &&
@@ -239,18 +271,36 @@ void PlanSearch::tryMoves(Carried carried) {
     arenaBefore.reset();
 }
 
-/// Cuts each dim over these axes together. Returns whether plans were kept.
-bool PlanSearch::tryCarriedOver(ArrayRef<StringAttr> axes) {
-  bool isTaken = false;
+/// Loops carry open dims whole, and the axes move in their bodies.
+void PlanSearch::tryUncut() {
+  PlanOptions options = best.options;
+  if (!uncutCarried(best.chosen.functions, options.ties))
+    return;
+  LDBG() << "loops carry open dims whole";
+  options.moveShare = std::max(options.moveShare, 1.0);
+  options.mayCutFurther = true;
+  tryOther(std::move(options), Judge::Shorter);
+}
+
+/// Cuts each dim over these axes together.
+void PlanSearch::tryCarriedOver(ArrayRef<StringAttr> axes) {
   const PlanOptions before = best.options;
   auto attempt = [&](ArrayRef<StringAttr> dims) {
     PlanOptions options = before;
     for (StringAttr axis : axes)
       cutCarried(compared, dims, axis, options.ties);
     options.mayCutFurther = true;
-    Judge judge = cutsCarried ? Judge::Shorter : Judge::MuchShorter;
-    if (tryOther(std::move(options), judge) == Tried::Taken)
-      isTaken = cutsCarried = true;
+    auto take = [&] {
+      const Judge judge = cutsCarried ? Judge::Shorter : Judge::MuchShorter;
+      if (tryOther(options, judge) == Tried::Taken)
+        cutsCarried = true;
+    };
+    take();
+    // Axes that move in the bodies may pay off only with it.
+    if (refusedShare && options.moveShare < 1) {
+      options.moveShare = 1;
+      take();
+    }
   };
   const spmd::AxisList dims =
       findCarriedDims(compared, axes.front(), before.ties);
@@ -259,21 +309,23 @@ bool PlanSearch::tryCarriedOver(ArrayRef<StringAttr> axes) {
     attempt(dims);
   for (StringAttr dim : dims)
     attempt(dim);
-  return isTaken;
 }
 
 void PlanSearch::tryCarried() {
-  // Each plan that is kept is shorter than the last one.
-  for (bool isTaken = true; std::exchange(isTaken, false);) {
+  // Each round makes the step much shorter, or is the last one.
+  double before;
+  do {
+    before = best.getSeconds();
     const spmd::AxisList axes = findAxesToCut();
     if (axes.size() > 1)
-      isTaken = tryCarriedOver(axes);
+      tryCarriedOver(axes);
     for (StringAttr axis : axes)
-      isTaken |= tryCarriedOver(axis);
-  }
+      tryCarriedOver(axis);
+  } while (best.getSeconds() < mostOfStepCarried * before);
   if (cutsCarried)
     tryMoves();
   tryMoves(Carried::Stays);
+  tryUncut();
 }
 
 void PlanSearch::tryKept(KeptForm form) {
@@ -358,6 +410,7 @@ LogicalResult PlanSearch::takeUsual() {
   if (failed(chosen))
     return failure();
   best.chosen = std::move(*chosen);
+  best.isComplete = true;
   return success();
 }
 

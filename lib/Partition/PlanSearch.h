@@ -40,11 +40,14 @@ struct SearchGoals {
 /// 3. Where ranks repeat work or wait for collectives, a dim of what loops
 /// carry
 ///    is cut: one dim of all carried values, or the first dim of each value,
-///    over one of the axes or over all of them. Such plans send other values
-///    than the layout suggests. So they must shorten the usual step by 10 %,
-///    and the best step so far by 1 %. This is repeated until none is kept. If
-///    one was kept, axes move once more.
-/// 4. Axes move while loops carry their values as before (keepCarried).
+///    over one of the axes or over all of them. Axes in the bodies stay or
+///    move. Such plans send other values than the layout suggests. So one that
+///    sends more bytes than the usual plan must take at most nine tenths of its
+///    time, and each must be shorter than the best one so far by 1 %. If the
+///    step has become a tenth shorter, this is repeated. If a plan was kept,
+///    axes move once more.
+/// 4. Axes move while loops carry their values as before (keepCarried), or with
+///    their open dims whole (uncutCarried).
 /// 5. Loops keep values as the loops that use them have them (keepAsUsed).
 /// 6. Loops keep copies of what later loops move as well (LoopCopies), at a
 ///    price per byte.

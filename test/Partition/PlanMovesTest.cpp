@@ -177,6 +177,22 @@ TEST_F(PlanMoves, carriedValuesStay) {
   EXPECT_FALSE(keepCarried(usual.functions, ties)) << "nothing is open now";
 }
 
+TEST_F(PlanMoves, carriedOpenDimsAreWhole) {
+  parse(carriedText);
+  auto data = StringAttr::get(&context, "data");
+  PlanOptions cut;
+  cutCarried(getFunction(), findCarriedDims(getFunction(), data, cut.ties),
+             data, cut.ties);
+  ChosenPlans plans = choose(cut);
+  TieForms ties;
+  EXPECT_TRUE(uncutCarried(plans.functions, ties));
+  PlanOptions options;
+  options.ties = ties;
+  EXPECT_EQ(getEnds(choose(options))[0], "!nd.tensor<f32, [batch = 8]>");
+  TieForms same;
+  EXPECT_FALSE(uncutCarried(choose().functions, same)) << "it is whole already";
+}
+
 // Each of two ranks computes half of the first product and all of the second.
 constexpr const char *repeatedText = R"(
 !a = !nd.tensor<f32, [m = 16, k = 16]>

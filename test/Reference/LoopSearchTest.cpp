@@ -219,16 +219,44 @@ protected:
     return cheapest;
   }
 
-  /// Nothing if the layout is refused, or if there are too many forms.
-  std::optional<Compared> compare(const std::string &text) {
+  /// The train step after the phase layout. Null if the layout is refused.
+  OwningOpRef<ModuleOp> makeStep(const std::string &text) {
     auto module = parse(text);
     if (!module || !runPasses(*module, {layout::addLayoutPasses}))
-      return std::nullopt;
+      return {};
     auto step = nd::findComparedStep<func::FuncOp>(*module);
     for (auto function :
          llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
       if (function != step)
         function.erase();
+    outcomes.clear();
+    return module;
+  }
+
+  double getSeconds(ModuleOp layout, DictionaryAttr plans) {
+    auto outcome = compile(layout, plans);
+    return outcome ? outcome->seconds : 0;
+  }
+
+  /// What the search finds, and the usual plan; nothing if one of them fails.
+  std::optional<Compared> search(ModuleOp layout,
+                                 const cost::CostModel &model) {
+    auto compileThem = [&](DictionaryAttr plans) {
+      return compile(layout, plans);
+    };
+    auto found = searchPlans(layout, {model, false, compileThem});
+    auto usual = choosePlans(layout, {}, &model);
+    if (failed(found) || failed(usual))
+      return std::nullopt;
+    return Compared{getSeconds(layout, *found),
+                    getSeconds(layout, usual->plans), HUGE_VAL, 0};
+  }
+
+  /// Nothing if the layout is refused, or if there are too many forms.
+  std::optional<Compared> compare(const std::string &text) {
+    auto module = makeStep(text);
+    if (!module)
+      return std::nullopt;
     const std::vector<Variable> variables = findVariables(*module);
     size_t count = 1;
     for (const Variable &variable : variables)
@@ -236,30 +264,16 @@ protected:
     if (count > mostPlans || count == 1)
       return std::nullopt;
 
-    outcomes.clear();
     const cost::CostModel model(machine, nd::MeshAttr::of(*module));
-    auto compileThem = [&](DictionaryAttr plans) {
-      return compile(*module, plans);
-    };
-    auto found = searchPlans(*module, {model, false, compileThem});
-    auto usual = choosePlans(*module, {}, &model);
-    if (failed(found) || failed(usual)) {
-      ADD_FAILURE() << errors << text;
-      return std::nullopt;
-    }
+    auto compared = search(*module, model);
     auto cheapest = findCheapest(*module, variables, count, model);
-    if (cheapest.empty()) {
+    if (!compared || cheapest.empty()) {
       ADD_FAILURE() << errors << text;
       return std::nullopt;
     }
-    auto getSeconds = [&](DictionaryAttr plans) {
-      auto outcome = compile(*module, plans);
-      return outcome ? outcome->seconds : 0;
-    };
-    Compared compared{getSeconds(*found), getSeconds(usual->plans), HUGE_VAL,
-                      2 * count};
+    compared->plans = 2 * count;
     for (auto &[seconds, plans] : cheapest)
-      compared.best = std::min(compared.best, getSeconds(plans));
+      compared->best = std::min(compared->best, getSeconds(*module, plans));
     return compared;
   }
 
@@ -267,14 +281,39 @@ protected:
   llvm::DenseMap<DictionaryAttr, std::optional<cost::Outcome>> outcomes;
 };
 
-// A plan in which loops carry other forms than the layout suggests must be a
-// tenth shorter than the usual one (PlanSearch.h): most of what the search
-// misses is less than that.
+// `x.m -> b` cuts the gradient of x as well, which is better carried whole.
+TEST_F(LoopSearch, CarriesOpenDimsWhole) {
+  auto module = makeStep(R"(
+dim layers = 4, batch = 64, m = 1024, h = 64
+mesh a = 4, b = 2
+layout batch -> a
+layout x.m -> b
+model f(x[batch, m], y[batch, m]) {
+  for layers {
+    param u[m, h] ~ he(m)
+    param v[h, m] ~ he(h)
+    x = x - mean(x, m)
+    x = x + dot(exp(dot(x, u, m)), v, h)
+  }
+  loss = mean(square(x - y))
+}
+train f minimize loss with sgd(lr = 0.1)
+)");
+  ASSERT_TRUE(module) << errors;
+  const cost::CostModel model(machine, nd::MeshAttr::of(*module));
+  auto compared = search(*module, model);
+  ASSERT_TRUE(compared) << errors;
+  EXPECT_LE(compared->found, 0.9 * compared->usual);
+}
+
+// A plan that sends more than the usual one, since loops carry other forms than
+// the layout suggests, must be a tenth shorter (PlanSearch.h): most of what the
+// search misses is less than that.
 TEST_F(LoopSearch, FindsTheBestPlan) {
   const bool isSample = std::getenv("MESHC_RANDOM_SEED");
   const uint64_t seed = getNumber("MESHC_RANDOM_SEED", 1);
   const uint64_t wanted = getNumber("MESHC_LOOP_SEARCHES", isSample ? 10 : 200);
-  constexpr double most = 1.3, close = 1.1;
+  constexpr double most = 1.25, close = 1.1;
   uint64_t compared = 0, plans = 0, areBest = 0, areClose = 0;
   for (uint64_t program = seed; compared < wanted; ++program) {
     ASSERT_LT(program, seed + 10 * wanted + 20) << "most layouts are refused";

@@ -185,7 +185,8 @@ protected:
   /// Seven of eight programs are partitioned as after moves on plans
   /// (PlanSearch.h): with all moves of axes, cheap points, copies for later
   /// loops, values kept as these use them, all of that, with what loops carry
-  /// cut further, or with all moves where loops carry what they do without.
+  /// cut further, or with all moves where loops carry what they do without, or
+  /// open dims whole.
   /// Returns false if the program cannot be partitioned.
   bool prepareTrial(ModuleOp module, partition::PlanOptions &options) {
     uint64_t kind = compared / 8 % 8;
@@ -196,8 +197,11 @@ protected:
         return false;
       usual = std::move(*chosen);
     }
-    if (kind == 7)
-      carriedAsBefore += partition::keepCarried(usual.functions, options.ties);
+    if (kind == 7) {
+      auto *move = compared / 64 % 2 == 0 ? partition::keepCarried
+                                          : partition::uncutCarried;
+      carriedAsBefore += move(usual.functions, options.ties);
+    }
     if (kind == 6) {
       cutCarried(module, options.ties);
       options.mayCutFurther = true;
