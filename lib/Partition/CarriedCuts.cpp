@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "lib/Partition/FactorChoice.h"
-#include "lib/Partition/LoopPlanner.h"
 #include "lib/Partition/PlanMoves.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -87,8 +87,8 @@ AxisList findRepeatedAxes(const BlockPlan &plan, nd::MeshAttr mesh) {
 static bool isSum(const nd::Tie &tie) {
   auto initial = tie.operand.getDefiningOp<nd::NamedOpInterface>();
   return initial && initial.getPartitionRule().isZero &&
-         findAddition(cast<nd::ScanOp>(tie.result.getOwner()),
-                      tie.result.getResultNumber());
+         nd::findAddition(cast<nd::ScanOp>(tie.result.getOwner()),
+                          tie.result.getResultNumber());
 }
 
 /// The sharding `wanted` with the dim cut over the axis, too; null where

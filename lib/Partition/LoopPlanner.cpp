@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LoopPlanner.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ParameterGathers.h"
 #include "lib/Partition/BuildOp.h"
@@ -144,26 +145,9 @@ void LoopPlanner::needForm(Value value, TensorType type) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried) {
-  BlockArgument total = loop.getBlock().getArgument(carried);
-  if (loop.getConditional() || !total.hasOneUse())
-    return {};
-  auto op = dyn_cast<nd::NamedOpInterface>(*total.user_begin());
-  if (!op || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
-      !op.getPartitionRule().jointlyLinear)
-    return {};
-  Value result = op->getResult(0);
-  Value summand = op->getOperand(op->getOperand(0) == total ? 1 : 0);
-  if (loop.getYield()->getOperand(carried) != result || !result.hasOneUse() ||
-      summand.getType() != total.getType() ||
-      result.getType() != total.getType())
-    return {};
-  return op;
-}
-
 /// Enters the carried value as a sum if it is one.
 void LoopPlanner::findSum(unsigned carried) {
-  nd::NamedOpInterface op = findAddition(loop, carried);
+  nd::NamedOpInterface op = nd::findAddition(loop, carried);
   if (!op || !parent.isZero(loop.getCarried()[carried]))
     return;
   BlockArgument total = loop.getBlock().getArgument(carried);

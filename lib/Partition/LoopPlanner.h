@@ -11,12 +11,6 @@
 
 namespace meshc::partition {
 
-/// The addition to what the loop carries, if it is a sum once it starts at
-/// zero: all that happens to it is this one addition whose result is only
-/// carried on. Null if it is none. A loop with `while` has no sums: what it
-/// carries is whole when it ends.
-nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried);
-
 /// Plans the body of a loop.
 ///
 /// - A carried value has the sharding that the layout wants for its result, at

@@ -382,6 +382,65 @@ def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def SplitLoops : Pass<"meshc-split-loops", "::mlir::func::FuncOp"> {
+  let summary = "computes products of all iterations at once, before or behind a loop";
+  let description = [{
+    A recurrence multiplies few rows in an iteration, and reads all weights for them, or adds to all of their gradient.
+    What does not depend on the iterations before is one product outside of the loop, with the rows of all iterations
+    (loop distribution: Kennedy and McKinley, Loop distribution with arbitrary control flow, 1990; for recurrent
+    networks: Appleyard et al., arXiv 1604.01946):
+
+    - a product of entries of a stacked operand and whole operands comes before the loop, and its result is one more
+      stacked operand;
+    - a sum over all iterations of products, which starts at zero, comes behind the loop, as one product that also sums
+      over the loop's dim. So does a product of an entry and whole operands that is a stacked result. What the body
+      computes for it is one more stacked result.
+
+    A stack is written once and read once. It is made only if an iteration moves at most as many elements for it as it
+    saves: weights that it does not read any more, and twice the elements of sums. So products with many rows, as in
+    loops over layers, stay. Loops with `while` stay as they are, and so do those over micro-batches, which exist to save
+    memory.
+
+    ```mlir
+    !x = !nd.tensor<f32, [i = 64]>
+    !xs = !nd.tensor<f32, [i = 64, n = 8]>
+    !w = !nd.tensor<f32, [i = 64, j = 32]>
+    !y = !nd.tensor<f32, [j = 32]>
+    !ys = !nd.tensor<f32, [j = 32, n = 8]>
+    func.func @f(%xs: !xs, %w: !w, %h: !y) -> !ys {
+      %last, %all = nd.scan "n" 8 carried(%h : !y) stacked(%xs : !xs) whole(%w : !w) -> !y, !ys {
+      ^bb0(%a: !y, %x: !x, %v: !w):
+        %p = nd.einsum %x, %v {reduced = ["i"]} : (!x, !w) -> !y
+        %b = nd.add %a, %p : (!y, !y) -> !y
+        %c = nd.tanh %b : (!y) -> !y
+        nd.yield %c, %c : !y, !y
+      }
+      return %all : !ys
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [i = 64]>
+    !xs = !nd.tensor<f32, [i = 64, n = 8]>
+    !w = !nd.tensor<f32, [i = 64, j = 32]>
+    !y = !nd.tensor<f32, [j = 32]>
+    !ys = !nd.tensor<f32, [j = 32, n = 8]>
+    func.func @f(%xs: !xs, %w: !w, %h: !y) -> !ys {
+      %ps = nd.einsum %xs, %w {reduced = ["i"]} : (!xs, !w) -> !ys
+      %last, %all = nd.scan "n" 8 carried(%h : !y) stacked(%xs, %ps : !xs, !ys) whole(%w : !w) -> !y, !ys {
+      ^bb0(%a: !y, %x: !x, %p: !y, %v: !w):
+        %b = nd.add %a, %p : (!y, !y) -> !y
+        %c = nd.tanh %b : (!y) -> !y
+        nd.yield %c, %c : !y, !y
+      }
+      return %all : !ys
+    }
+    ```
+    and the canonicalizer drops `%x` and `%v`.
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
 def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let summary = "checks what the steps phase promises";
   let description = [{

@@ -30,6 +30,11 @@ void addStepsPasses(mlir::OpPassManager &passes, Recompute recompute) {
   passes.addNestedPass<mlir::func::FuncOp>(
       createChooseResiduals({.policy = recompute}));
   simplify(passes);
+  // Stacks take memory, too.
+  if (recompute != Recompute::Full) {
+    passes.addNestedPass<mlir::func::FuncOp>(createSplitLoops());
+    simplify(passes);
+  }
   passes.addPass(createVerifySteps());
 }
 

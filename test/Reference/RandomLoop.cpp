@@ -147,4 +147,48 @@ void RandomProgram::closeLoop() {
     stopGradients(loop);
 }
 
+/// A recurrence: a state of one row for each example, or none, whose weights
+/// all iterations share. Products leave such loops (meshc-split-loops).
+void RandomProgram::addRecurrence(const Dim &dim) {
+  auto isFree = [&](const Dim &d) { return d.name != dim.name && d.size > 1; };
+  std::vector<Dim> free;
+  llvm::copy_if(pool, std::back_inserter(free), isFree);
+  if (free.size() < 3)
+    return;
+  llvm::erase_if(free, [&](const Dim &d) { return d == pool.front(); });
+  const Dim in = free[draw(free.size())];
+  llvm::erase(free, in);
+  const Dim state = free[draw(free.size())];
+  std::vector<Dim> rows, ofInput = {in, dim}, ofState = {state};
+  if (flip())
+    rows.push_back(pool.front());
+  ofInput.insert(ofInput.begin(), rows.begin(), rows.end());
+  ofState.insert(ofState.begin(), rows.begin(), rows.end());
+  if (count(ofInput) > maxElements || count(ofState) * dim.size > maxElements)
+    return;
+  const std::string number = std::to_string(++numbered), x = "rx" + number,
+                    wx = "rw" + number, up = "ru" + number, h = "rh" + number,
+                    all = "ra" + number;
+  std::string text = "sin(cast(iota(" + dim.name + ") * 3 + iota(" + in.name +
+                     "), f32) * " + drawNumber(0.2, 0.9) + ")";
+  if (!rows.empty())
+    text += " * cos(cast(iota(" + rows[0].name + "), f32) * 0.4)";
+  const std::string between = in.name + ", " + state.name;
+  llvm::append_values(statements, "  " + x + " = " + text,
+                      "  param " + wx + "[" + between + "] ~ normal(0.4)",
+                      "  param " + up + "[" + between + "] ~ normal(0.4)",
+                      "  " + h + " = broadcast(0.1, " + list(ofState) + ")",
+                      "  for " + dim.name + (flip() ? " backwards {" : " {"),
+                      "  " + h + " = tanh(dot(" +
+                          (flip() ? x : "tanh(" + x + ")") + ", " + wx + ", " +
+                          in.name + ") + dot(dot(" + h + ", " + up + ", " +
+                          state.name + "), " + wx + ", " + in.name + "))",
+                      "  " + all + " = " + h, "  }");
+  for (const std::string &weights : {wx, up})
+    values.push_back({weights, Type::F32, {in, state}, 1, false});
+  ofState.push_back(dim);
+  // The first values become terms of the loss before others.
+  values.insert(values.begin(), {all, Type::F32, ofState, 1, false});
+}
+
 } // namespace meshc::reference

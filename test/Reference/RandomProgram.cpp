@@ -400,6 +400,8 @@ void RandomProgram::addLoops() {
     addSteps(draw(3));
   }
   closeLoop();
+  if (draw(3) == 0)
+    addRecurrence(outer);
 }
 
 std::vector<std::string> RandomProgram::write() {

@@ -123,6 +123,7 @@ private:
   std::string drawNext(const Loop &loop, const Known &carried);
   std::string drawCondition(const Loop &loop);
   void closeBlock();
+  void addRecurrence(const Dim &dim);
   void closeLoop();
   void stopGradients(const Loop &loop);
   std::string declare(const std::string &arguments, const std::string &body,

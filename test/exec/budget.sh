@@ -23,6 +23,12 @@ MESH
   head -c 32768 "$meshc"; } >x.npy
 planned() { sed -n 's/^memory: arena of .*(\([0-9]*\) bytes)$/\1/p' "$1"; }
 losses() { ./program train --data x=x.npy t=x.npy --steps 4 --memory --log "$1" >out.txt 2>&1 || { cat out.txt; fail "train"; }; }
+# Within a budget, other plans may be chosen, whose sums are rounded in another order.
+same_losses() { # TWO LOGS
+  sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p' "$1" >one.txt
+  sed -n 's/.*"loss": *\([0-9.e+-]*\).*/\1/p' "$2" | paste one.txt - |
+    awk '{ d = $1 - $2; if (NF != 2 || d * d > 1e-12 * $1 * $1) exit 1 } END { exit NR != 4 }' || { cat "$1" "$2"; fail "the losses differ"; }
+}
 "$meshc" model.mesh --report -o program >cheap.txt
 losses cheap.json
 budget=$(($(planned cheap.txt) - 1))
@@ -34,8 +40,7 @@ echo "arenas: $(planned cheap.txt) without a budget, $arena within $budget"
 grep -q "^arena $arena bytes " info.txt || { head -3 info.txt; fail "info prints another arena"; }
 losses full.json
 grep -q "= arena $((4 * arena)) + " out.txt || { cat out.txt; fail "the four ranks hold other arenas"; }
-[ "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' cheap.json)" = "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' full.json)" ] ||
-  { cat cheap.json full.json; fail "the losses differ"; }
+same_losses cheap.json full.json
 # Outside of loops: the windows of the first convolution are gathered once more for the gradient of its weight.
 windows=$root/test/tools/meshc/Inputs/windows.mesh
 "$meshc" "$windows" --recompute=none --report -o program >kept.txt
@@ -45,8 +50,12 @@ budget=$(($(planned kept.txt) * 95 / 100))
 "$meshc" "$windows" --memory-budget $budget --report -o program >again.txt
 echo "arenas: $(planned kept.txt) if windows are kept, $(planned again.txt) otherwise"
 losses again.json
-[ "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' kept.json)" = "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' again.json)" ] ||
-  { cat kept.json again.json; fail "the losses differ"; }
-"$meshc" model.mesh --memory-budget $((arena - 1)) -o none 2>error.txt && fail "compiled beyond the budget"
+same_losses kept.json again.json
+# A smaller budget may lead to other plans, until none fits.
+tries=0
+while "$meshc" model.mesh --memory-budget $((arena - 1)) --report -o none >smaller.txt 2>error.txt; do
+  [ "$(planned smaller.txt)" -lt "$arena" ] && [ $((++tries)) -lt 10 ] || fail "compiled beyond the budget"
+  arena=$(planned smaller.txt)
+done
 grep -q "the program needs an arena of .* ($arena bytes) per rank" error.txt || { cat error.txt; fail "the error"; }
 echo passed

@@ -58,6 +58,23 @@ Value getOutsideLoops(Value value) {
   return value;
 }
 
+NamedOpInterface findAddition(ScanOp loop, unsigned carried) {
+  BlockArgument total = loop.getBlock().getArgument(carried);
+  if (loop.getConditional() || !total.hasOneUse())
+    return {};
+  auto op = dyn_cast<NamedOpInterface>(*total.user_begin());
+  if (!op || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
+      !op.getPartitionRule().jointlyLinear)
+    return {};
+  Value result = op->getResult(0);
+  Value summand = op->getOperand(op->getOperand(0) == total ? 1 : 0);
+  if (loop.getYield()->getOperand(carried) != result || !result.hasOneUse() ||
+      summand.getType() != total.getType() ||
+      result.getType() != total.getType())
+    return {};
+  return op;
+}
+
 void dropStackedOperand(ScanOp scan, BlockArgument argument) {
   unsigned index = argument.getArgNumber();
   scan.getStackedMutable().erase(index - scan.getCarriedCount());

@@ -13,6 +13,7 @@
 #ifndef MESHC_DIALECTS_ND_OPS_LOOPEDIT_H
 #define MESHC_DIALECTS_ND_OPS_LOOPEDIT_H
 
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/BitVector.h"
@@ -33,6 +34,12 @@ mlir::OpOperand *getWholeOperand(mlir::Value value);
 
 /// The value that loops take whole as `value`; itself if it is none of a loop.
 mlir::Value getOutsideLoops(mlir::Value value);
+
+/// The addition to what the loop carries, if it is a sum once it starts at
+/// zero: all that happens to it is this one addition whose result is only
+/// carried on. Null if it is none. A loop with `while` has no sums: what it
+/// carries is whole when it ends.
+NamedOpInterface findAddition(ScanOp loop, unsigned carried);
 
 /// Drops a stacked operand. Nothing uses its argument, which is erased.
 void dropStackedOperand(ScanOp scan, mlir::BlockArgument argument);
