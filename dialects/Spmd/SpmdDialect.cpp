@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -39,7 +38,6 @@ void SpmdDialect::initialize() {
       >();
   registerCollective();
   registerWindow();
-  addSharedPlans(*this);
 }
 
 } // namespace meshc::spmd

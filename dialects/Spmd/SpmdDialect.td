@@ -22,6 +22,12 @@ def Spmd_Dialect : Dialect {
     /// One per family, each in Ops/<Family>.cpp.
     void registerCollective();
     void registerWindow();
+
+    /// What analyses of the programs of one context keep for one another.
+    ::meshc::spmd::SharedObjects &getSharedObjects() { return sharedObjects; }
+
+  private:
+    ::meshc::spmd::SharedObjects sharedObjects;
   }];
   let description = [{
     After the partition phase every nd op computes on this rank's blocks. Its types

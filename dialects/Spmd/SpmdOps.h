@@ -15,8 +15,9 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/PlanValue.h"
 #include "dialects/Spmd/Sharding.h"
+#include "dialects/Spmd/SharedObjects.h"
 #include "dialects/Spmd/Traffic.h"
-#include "dialects/Spmd/WindowPlan.h"
+#include "dialects/Spmd/WindowSegments.h"
 #include "meshc/CollectiveBlocks.h"
 
 #include "dialects/Spmd/SpmdDialect.h.inc"

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/LoopOps.h"
-#include "dialects/Spmd/CallCosts.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Reshard/CallCosts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
@@ -21,7 +21,7 @@ namespace meshc::collectives {
 #define GEN_PASS_DEF_COMBINECOLLECTIVES
 #include "lib/Collectives/Passes.h.inc"
 
-using spmd::CallCosts;
+using reshard::CallCosts;
 using spmd::CollectiveOpInterface;
 
 namespace {
@@ -214,7 +214,7 @@ BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   // No machine hides everything: ranks begin the calls.
   constexpr double mostOverlap = 0.95;
   nd::MeshAttr mesh = nd::MeshAttr::of(collective);
-  auto planner = spmd::ReshardPlanner::of(collective);
+  auto planner = reshard::ReshardPlanner::of(collective);
   spmd::CollectiveKind kind = collective.getCollectiveKind();
   double latency =
       calls.getLatencyBytes(kind, collective.getGroupAxes(), mesh, planner);

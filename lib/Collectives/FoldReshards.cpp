@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/LoopOps.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Reshard/ReshardPlan.h"
 
 using namespace mlir;
 
@@ -20,7 +20,7 @@ namespace meshc::collectives {
 namespace {
 struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
   void runOnOperation() override {
-    auto planner = spmd::ReshardPlanner::of(getOperation());
+    auto planner = reshard::ReshardPlanner::of(getOperation());
     // Outer loops first: what enters one may enter a loop in it, too.
     llvm::SmallVector<nd::ScanOp> loops;
     getOperation().walk<WalkOrder::PreOrder>(
@@ -55,7 +55,7 @@ struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
   /// A stacked result whose entries are resharded in the loop, and which is
   /// resharded again after it.
   static void foldEntries(nd::ScanOp loop, OpResult result,
-                          spmd::ReshardPlanner &planner) {
+                          reshard::ReshardPlanner &planner) {
     Value yielded = loop.getTie(result).yielded;
     auto inside = yielded.getDefiningOp<spmd::ReshardOp>();
     nd::TensorType end = getEnd(result);
@@ -77,7 +77,7 @@ struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
     result.setType(end);
   }
 
-  static void fold(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
+  static void fold(spmd::ReshardOp op, reshard::ReshardPlanner &planner) {
     nd::TensorType end = getEnd(op.getResult());
     if (!end)
       return;

@@ -20,11 +20,11 @@ namespace meshc::collectives {
 using nd::Segment;
 using spmd::WindowOp;
 
-std::optional<spmd::WindowPlan> plan(WindowOp op, ValueRange operands,
-                                     const spmd::WindowSegments &segments) {
-  return spmd::planWindow(llvm::map_to_vector(operands, nd::getTensorType),
-                          nd::getTensorType(op.getResult()), op.getDim(),
-                          segments, nd::MeshAttr::of(op));
+std::optional<reshard::WindowPlan> plan(WindowOp op, ValueRange operands,
+                                        const spmd::WindowSegments &segments) {
+  return reshard::planWindow(llvm::map_to_vector(operands, nd::getTensorType),
+                             nd::getTensorType(op.getResult()), op.getDim(),
+                             segments, nd::MeshAttr::of(op));
 }
 
 bool isFilled(WindowOp op, const spmd::WindowSegments &segments) {

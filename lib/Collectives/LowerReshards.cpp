@@ -7,9 +7,9 @@
 
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-lower-reshards"
@@ -31,7 +31,7 @@ static ArrayAttr getArray(OpBuilder &builder, ArrayRef<StringAttr> names) {
 /// The op of one step of a plan, on `value`. Its result has the element type of
 /// the value.
 static Operation *buildStep(OpBuilder &builder, Location loc,
-                            const spmd::ReshardStep &step, Value value) {
+                            const reshard::ReshardStep &step, Value value) {
   ArrayAttr axes = getArray(builder, step.axes);
   nd::TensorType type =
       step.result.withElementType(nd::getTensorType(value).getElementType());
@@ -63,11 +63,13 @@ static Operation *buildStep(OpBuilder &builder, Location loc,
   return nullptr;
 }
 
-static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
+static LogicalResult lower(spmd::ReshardOp op,
+                           reshard::ReshardPlanner &planner) {
   OpBuilder builder(op);
   Value value = op.getInput();
   nd::TensorType from = nd::getTensorType(value);
-  for (const spmd::ReshardStep &step : planner.plan(from, op.getType()).steps) {
+  for (const reshard::ReshardStep &step :
+       planner.plan(from, op.getType()).steps) {
     Operation *built = buildStep(builder, op.getLoc(), step, value);
     LDBG() << op.getLoc() << ": " << built->getName() << " from "
            << value.getType() << " to " << step.result;
@@ -90,7 +92,7 @@ static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
 namespace {
 struct LowerReshards : impl::LowerReshardsBase<LowerReshards> {
   void runOnOperation() override {
-    auto planner = spmd::ReshardPlanner::of(getOperation());
+    auto planner = reshard::ReshardPlanner::of(getOperation());
     llvm::SmallVector<spmd::ReshardOp> reshards;
     getOperation().walk([&](spmd::ReshardOp op) { reshards.push_back(op); });
     for (spmd::ReshardOp op : reshards)

@@ -77,11 +77,11 @@ private:
     TensorType known = nd::getTensorType(value);
     return known.getLocalSize(known.getDimIndex(op.getDim()), mesh);
   }
-  int64_t getShift(const spmd::WindowPiece &piece) const {
+  int64_t getShift(const reshard::WindowPiece &piece) const {
     int64_t ranks = mesh.getProduct(axes);
     return (ranks - piece.distance) % ranks;
   }
-  SharedHalos::Key getKey(Value operand, const spmd::WindowPiece &piece) {
+  SharedHalos::Key getKey(Value operand, const reshard::WindowPiece &piece) {
     return {op->getBlock(), operand.getAsOpaquePointer(),
             const_cast<void *>(op.getDimAttr().getAsOpaquePointer()),
             getShift(piece)};
@@ -91,16 +91,16 @@ private:
   Value makePermute(WindowOp at, Value sent, int64_t shift,
                     spmd::RoundAttr round);
   Value take(WindowOp at, Value operand, int64_t low, int64_t size);
-  Value take(Value operand, const spmd::WindowPiece &piece) {
+  Value take(Value operand, const reshard::WindowPiece &piece) {
     return take(op, operand, piece.low, piece.size);
   }
-  Value permute(WindowOp at, Value operand, const spmd::WindowPiece &piece,
+  Value permute(WindowOp at, Value operand, const reshard::WindowPiece &piece,
                 int64_t low, int64_t size);
-  Halo receive(Value operand, const spmd::WindowPiece &piece);
-  Part getPart(const spmd::WindowPiece &piece);
-  Part getRoundPart(const spmd::WindowPiece &piece);
-  Part getWideningPart(const spmd::WindowPiece &piece);
-  Part getNarrowingPart(const spmd::WindowPiece &piece);
+  Halo receive(Value operand, const reshard::WindowPiece &piece);
+  Part getPart(const reshard::WindowPiece &piece);
+  Part getRoundPart(const reshard::WindowPiece &piece);
+  Part getWideningPart(const reshard::WindowPiece &piece);
+  Part getNarrowingPart(const reshard::WindowPiece &piece);
   static void addPart(const Part &part, llvm::SmallVector<Part> &parts);
   bool isOperand();
 
@@ -184,7 +184,7 @@ Value WindowLowering::take(WindowOp at, Value operand, int64_t low,
 
 /// Entries of the piece's rank, on this rank, for the window `at`.
 Value WindowLowering::permute(WindowOp at, Value operand,
-                              const spmd::WindowPiece &piece, int64_t low,
+                              const reshard::WindowPiece &piece, int64_t low,
                               int64_t size) {
   LDBG() << at.getLoc() << ": rank p receives " << size
          << " entries from rank p + " << piece.distance;
@@ -192,7 +192,7 @@ Value WindowLowering::permute(WindowOp at, Value operand,
 }
 
 /// What this rank has received of the piece's rank, with the piece in it.
-Halo WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
+Halo WindowLowering::receive(Value operand, const reshard::WindowPiece &piece) {
   if (segments.repeat) {
     Value &known = received[{operand.getAsOpaquePointer(), getShift(piece),
                              piece.low, piece.size}];
@@ -213,7 +213,7 @@ void WindowLowering::collect() {
   auto known = plan(op, op.getInputs(), segments);
   if (!known)
     return; // `run` says why
-  for (const spmd::WindowPiece &piece : known->pieces)
+  for (const reshard::WindowPiece &piece : known->pieces)
     if (piece.distance != 0)
       halos.add(
           getKey(op.getInputs()[segments.list[piece.segment].operand], piece),
@@ -221,7 +221,8 @@ void WindowLowering::collect() {
 }
 
 /// What the join takes from the piece. Of its own block, a rank needs no copy.
-WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
+WindowLowering::Part
+WindowLowering::getPart(const reshard::WindowPiece &piece) {
   if (piece.round)
     return getRoundPart(piece);
   const Segment &segment = segments.list[piece.segment];
@@ -246,7 +247,7 @@ WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
 
 /// What a rank receives in a round.
 WindowLowering::Part
-WindowLowering::getRoundPart(const spmd::WindowPiece &piece) {
+WindowLowering::getRoundPart(const reshard::WindowPiece &piece) {
   const Segment &segment = segments.list[piece.segment];
   Value operand = op.getInputs()[segment.operand];
   auto round = spmd::RoundAttr::get(op.getContext(), *piece.round);
@@ -264,7 +265,7 @@ WindowLowering::getRoundPart(const spmd::WindowPiece &piece) {
 /// Of a widened block, wherever it is: the entry of the piece is known from
 /// that of the table. What lies beyond the table may come from anywhere.
 WindowLowering::Part
-WindowLowering::getWideningPart(const spmd::WindowPiece &piece) {
+WindowLowering::getWideningPart(const reshard::WindowPiece &piece) {
   const Segment &segment = segments.list[piece.segment];
   Value operand = op.getInputs()[segment.operand];
   int64_t block = getBlockSize(operand);
@@ -280,7 +281,7 @@ WindowLowering::getWideningPart(const spmd::WindowPiece &piece) {
 /// Of another rank's widened block, the part that belongs here; the first and
 /// the last ranks have no such others.
 WindowLowering::Part
-WindowLowering::getNarrowingPart(const spmd::WindowPiece &piece) {
+WindowLowering::getNarrowingPart(const reshard::WindowPiece &piece) {
   const Segment &segment = segments.list[piece.segment];
   Value operand = op.getInputs()[segment.operand];
   int64_t ranks = mesh.getProduct(axes), block = getBlockSize(op.getResult());
@@ -329,7 +330,7 @@ LogicalResult WindowLowering::run() {
                         "halos along dim '")
            << op.getDim() << "' of " << type << "; gather the dim";
   llvm::SmallVector<Part> parts;
-  for (const spmd::WindowPiece &piece : known->pieces)
+  for (const reshard::WindowPiece &piece : known->pieces)
     addPart(getPart(piece), parts);
   if (parts.empty()) { // repetitions, all of them beyond operand or result
     auto none = nd::ConstantOp::create(builder, op.getLoc(), type,

@@ -48,7 +48,7 @@ def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
 def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let summary = "replaces each reshard by the cheapest collectives and slices";
   let description = [{
-    Uses the search of dialects/Spmd/ReshardPlan.h. The new ops inherit the location
+    Uses the search of lib/Reshard/ReshardPlan.h. The new ops inherit the location
     and `nd.name` of the reshard.
 
     ```mlir
@@ -114,7 +114,7 @@ def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
   let description = [{
     Each rank sends the entries of its block that other ranks need for theirs, one
     permute for each distance between owner and receiver or for each round of an
-    exchange between blocks of two sizes (dialects/Spmd/WindowPlan.h),
+    exchange between blocks of two sizes (lib/Reshard/WindowPlan.h),
     and joins what it receives and what it has. This is the exchange of halos of
     stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). What several
     windows of one value need of one other rank is one permute, before the first of them,

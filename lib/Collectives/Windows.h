@@ -8,15 +8,15 @@
 #define MESHC_LIB_COLLECTIVES_WINDOWS_H
 
 #include "dialects/Spmd/SpmdOps.h"
-#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Reshard/WindowPlan.h"
 
 namespace meshc::collectives {
 
 /// What the window would send with these operands and segments; nothing if it
 /// cannot be lowered.
-std::optional<spmd::WindowPlan> plan(spmd::WindowOp op,
-                                     mlir::ValueRange operands,
-                                     const spmd::WindowSegments &segments);
+std::optional<reshard::WindowPlan> plan(spmd::WindowOp op,
+                                        mlir::ValueRange operands,
+                                        const spmd::WindowSegments &segments);
 
 /// Whether some entries of the window's result are of no segment. A window that
 /// widens blocks has none, one that narrows them may have some.

@@ -123,15 +123,15 @@ double CostModel::getFastestBandwidth() const {
   return fastest;
 }
 
-spmd::ByteCosts CostModel::getByteCosts() const {
+reshard::ByteCosts CostModel::getByteCosts() const {
   double fastest = getFastestBandwidth();
-  spmd::ByteCosts costs;
+  reshard::ByteCosts costs;
   bool differ = false;
   for (nd::AxisAttr axis : mesh.getAxes()) {
     costs[axis.getName()] = fastest / getLink(axis.getName()).bandwidth;
     differ |= getLink(axis.getName()).bandwidth != fastest;
   }
-  return differ ? costs : spmd::ByteCosts();
+  return differ ? costs : reshard::ByteCosts();
 }
 
 double CostModel::getPointCost() const {
@@ -144,8 +144,8 @@ double CostModel::getPointCost() const {
   return std::isfinite(slowest) ? seconds * slowest : 1;
 }
 
-spmd::CallCosts CostModel::getCallCosts() const {
-  spmd::CallCosts costs;
+reshard::CallCosts CostModel::getCallCosts() const {
+  reshard::CallCosts costs;
   costs.overlap = machine.overlap;
   double fastest = getFastestBandwidth();
   for (nd::AxisAttr axis : mesh.getAxes()) {

@@ -26,8 +26,8 @@
 #define MESHC_LIB_COST_COSTMODEL_H
 
 #include "dialects/Nd/Interfaces/OpCost.h"
-#include "dialects/Spmd/CallCosts.h"
 #include "lib/Cost/Machine.h"
+#include "lib/Reshard/CallCosts.h"
 
 namespace meshc::cost {
 
@@ -68,7 +68,7 @@ public:
   const Link &getLink(mlir::StringAttr axis) const;
   /// What bytes cost over each axis of the mesh, beside the fastest one; empty
   /// if all are equal.
-  spmd::ByteCosts getByteCosts() const;
+  reshard::ByteCosts getByteCosts() const;
   /// Bytes per second over the fastest axis; 0 without axes.
   double getFastestBandwidth() const;
   /// What a point of a pointwise op costs, beside a byte over the axis where
@@ -76,7 +76,7 @@ public:
   /// takes longer. 1 without axes.
   double getPointCost() const;
   /// What calls of collectives cost over each axis.
-  spmd::CallCosts getCallCosts() const;
+  reshard::CallCosts getCallCosts() const;
 
   /// Bytes of the machine's cache for each rank; 0: none.
   double getCacheBytes() const { return cacheBytes; }

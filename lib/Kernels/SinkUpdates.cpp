@@ -11,10 +11,10 @@
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/CallCosts.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Kernels/SettledOrders.h"
+#include "lib/Reshard/CallCosts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -123,7 +123,7 @@ bool UpdateSinker::isPointwise(Operation *op) const {
 /// compute during collectives, an iteration would wait for it.
 bool UpdateSinker::movesEntries(Operation *op) const {
   if (!isa<spmd::CollectiveOpInterface>(op) || op->getNumOperands() != 1 ||
-      op->getNumResults() != 1 || spmd::CallCosts::of(scan).overlap > 0)
+      op->getNumResults() != 1 || reshard::CallCosts::of(scan).overlap > 0)
     return false;
   auto hasWhole = [&](Value value) {
     return hasDim(value) &&
@@ -201,7 +201,7 @@ bool UpdateSinker::isWorthwhile(OpResult gradient) {
   Operation *producer = tie.yielded.getDefiningOp();
   if (!producer || gradient.use_empty() ||
       (isa<spmd::CollectiveOpInterface>(producer) &&
-       spmd::CallCosts::of(scan).overlap > 0))
+       reshard::CallCosts::of(scan).overlap > 0))
     return false;
   bool launchesAreDear = exec::isForGpus(scan->getParentOfType<ModuleOp>());
   return !launchesAreDear ||

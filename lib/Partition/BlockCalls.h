@@ -17,7 +17,7 @@ namespace meshc::partition {
 class BlockCalls {
 public:
   BlockCalls(const BlockPlan &plan, mlir::Block &block, FunctionCalls &all,
-             spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+             reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
              BlockCalls *parent = nullptr)
       : plan(plan), block(block), all(all), planner(planner), mesh(mesh),
         parent(parent), unions(plan.steps.size()) {
@@ -76,7 +76,7 @@ private:
   const BlockPlan &plan;
   mlir::Block &block;
   FunctionCalls &all;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   BlockCalls *parent; ///< of the block around the loop whose body this is
   CallList list;

@@ -43,7 +43,7 @@ class BlockPlanner {
 public:
   /// Notes in `limit` what the search refuses. Moves ops of the block
   /// (sinkToUses).
-  BlockPlanner(mlir::Block &block, spmd::ReshardPlanner &planner,
+  BlockPlanner(mlir::Block &block, reshard::ReshardPlanner &planner,
                nd::MeshAttr mesh, MoveLimit &limit)
       : block(block), planner(planner), mesh(mesh), limit(limit),
         plan(std::make_shared<BlockPlan>()), planned(*this) {}
@@ -134,7 +134,7 @@ protected:
   }
 
   mlir::Block &block;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   MoveLimit &limit;
   /// The first form of a value is that in which its op makes it.

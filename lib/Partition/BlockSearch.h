@@ -47,7 +47,7 @@ struct SearchBounds {
 /// 1610.02424).
 class BlockSearch {
 public:
-  BlockSearch(BlockPlanner &block, spmd::ReshardPlanner &planner,
+  BlockSearch(BlockPlanner &block, reshard::ReshardPlanner &planner,
               nd::MeshAttr mesh, AxisMoves moves)
       : block(block), planner(planner), mesh(mesh), moves(moves) {}
 
@@ -197,7 +197,7 @@ private:
   void finish(State &state);
 
   BlockPlanner &block;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   AxisMoves moves;
   SearchBounds bounds = SearchBounds::of(0, 0);

@@ -29,7 +29,7 @@ bool isExchanged(Operation &op, ArrayRef<spmd::AxisList> axes,
                  nd::MeshAttr mesh) {
   PartitionRule rule = getRule(&op);
   return llvm::any_of(llvm::zip(rule.factors, axes), [&](auto pair) {
-    return spmd::isExchanged(std::get<0>(pair), std::get<1>(pair), mesh);
+    return reshard::isExchanged(std::get<0>(pair), std::get<1>(pair), mesh);
   });
 }
 

@@ -46,8 +46,8 @@ collectShardings(func::FuncOp function, bool ofResults,
 /// Chooses the plan of a function and adds it to `chosen`; with a cost model,
 /// its price, too. Fails, with an error, if the function cannot be partitioned.
 static LogicalResult choosePlan(func::FuncOp function,
-                                spmd::ReshardPlanner &planner, MoveLimit &limit,
-                                const cost::CostModel *model,
+                                reshard::ReshardPlanner &planner,
+                                MoveLimit &limit, const cost::CostModel *model,
                                 ChosenPlans &chosen, NamedAttrList &plans) {
   if (!function.getBody().hasOneBlock())
     return function.emitError("a function must have one block");
@@ -76,7 +76,7 @@ static LogicalResult choosePlan(func::FuncOp function,
 FailureOr<ChosenPlans> choosePlans(ModuleOp layout, const PlanOptions &options,
                                    const cost::CostModel *model,
                                    Planned planned) {
-  auto planner = spmd::ReshardPlanner::of(layout, options.pointCost);
+  auto planner = reshard::ReshardPlanner::of(layout, options.pointCost);
   // Only its blocks ask for another plan.
   func::FuncOp compared = findCompared(layout);
   ChosenPlans chosen;

@@ -17,8 +17,8 @@ namespace meshc::partition {
 
 using nd::Factor;
 using nd::TensorType;
-using spmd::BlockExchange;
-using spmd::ExchangePlan;
+using reshard::BlockExchange;
+using reshard::ExchangePlan;
 using spmd::WindowSegments;
 
 namespace {
@@ -183,8 +183,8 @@ Operation *buildExchange(Operation &op, const nd::PartitionRule &rule,
       !areShardings(choice.resultTypes, op.getResults()) ||
       !haveTypes(choice.operandTypes))
     return nullptr;
-  auto plan = spmd::planExchange(rule, choice.axesOfFactor, choice.operandTypes,
-                                 choice.resultTypes, mesh);
+  auto plan = reshard::planExchange(
+      rule, choice.axesOfFactor, choice.operandTypes, choice.resultTypes, mesh);
   if (!plan || (!plan->results.empty() && op.getNumResults() != 1))
     return nullptr;
   return ExchangeBuilder(op, rule, *plan, builder, mesh).build(blocks);

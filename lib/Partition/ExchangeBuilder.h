@@ -7,16 +7,16 @@
 #ifndef MESHC_LIB_PARTITION_EXCHANGEBUILDER_H
 #define MESHC_LIB_PARTITION_EXCHANGEBUILDER_H
 
-#include "dialects/Spmd/ExchangePlan.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Reshard/ExchangePlan.h"
 
 namespace meshc::partition {
 
 /// Builds the op on a rank's blocks, as the choice cuts its rule's factors
 /// (alternatives among them): windows that widen the operands' blocks, the op
 /// on these, and windows that take the entries of its result to the ranks that
-/// have them (spmd::planExchange). Where nothing is exchanged, this is the op
-/// alone.
+/// have them (reshard::planExchange). Where nothing is exchanged, this is the
+/// op alone.
 ///
 /// `blocks` have the choice's operand types. New ops go to `builder`. Returns
 /// the op whose results are those of `op`, with the choice's result types and

@@ -17,14 +17,14 @@ using nd::TensorType;
 using spmd::AxisList;
 
 double WantedResult::getCost(TensorType made,
-                             spmd::ReshardPlanner &planner) const {
+                             reshard::ReshardPlanner &planner) const {
   TensorType part = scattered ? scatterSum(made, scattered) : made;
   return planner.getCost(made, part) +
          planner.getCost(part, desired.settle(part)) * share;
 }
 
 double WantedResult::getLeastCost(TensorType made,
-                                  spmd::ReshardPlanner &planner) const {
+                                  reshard::ReshardPlanner &planner) const {
   TensorType part = scattered ? scatterSum(made, scattered) : made;
   return planner.getLeastCost(made, part) +
          planner.getLeastCost(part, desired.settle(part)) * share;

@@ -14,8 +14,8 @@
 #ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
 #define MESHC_LIB_PARTITION_FACTORCHOICE_H
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Partition/LinkedCuts.h"
+#include "lib/Reshard/ReshardPlan.h"
 
 namespace meshc::partition {
 
@@ -48,9 +48,10 @@ struct OperandForms {
 struct WantedResult {
   /// The bytes that ranks send to reshard the result that was computed as
   /// `made`, for one execution of the op; see OperandForms::share.
-  double getCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
-  /// It is not less than this (spmd::ReshardPlanner::getLeastCost).
-  double getLeastCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
+  double getCost(nd::TensorType made, reshard::ReshardPlanner &planner) const;
+  /// It is not less than this (reshard::ReshardPlanner::getLeastCost).
+  double getLeastCost(nd::TensorType made,
+                      reshard::ReshardPlanner &planner) const;
 
   DesiredSharding desired;
   /// How often it is resharded to it for one execution of the op; see
@@ -70,7 +71,7 @@ struct FactorChoice {
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
   /// Moved for operands, by the op, and to get the desired results, per
-  /// execution: bytes at the costs of their axes (spmd::ReshardPlanner).
+  /// execution: bytes at the costs of their axes (reshard::ReshardPlanner).
   double bytes = 0;
   /// Of these, what the op itself sends along factors that are exchanged.
   double haloBytes = 0;
@@ -122,7 +123,7 @@ bool hasMostPoints(mlir::Operation *op);
 /// that move none.
 llvm::SmallVector<FactorChoice>
 findFactorChoices(OpCuts &known, llvm::ArrayRef<OperandForms> operands,
-                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                  reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
                   const LinkedCuts &cuts, AxisMoves moves, size_t count);
 
 } // namespace meshc::partition

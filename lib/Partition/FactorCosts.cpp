@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ExchangePlan.h"
 #include "lib/Partition/FactorSearch.h"
 #include "lib/Partition/WideSums.h"
+#include "lib/Reshard/ExchangePlan.h"
 
 using namespace mlir;
 
@@ -130,7 +130,7 @@ bool FactorSearch::sendsFewHalos(unsigned alternative, unsigned halo) {
   TensorType result =
       getTypeAlong(nd::getTensorType(op->getResult(0)), rule, axes,
                    [&](const Factor &of) { return of.resultDims[0]; });
-  auto plan = spmd::planExchange(rule, axes, types, {result}, mesh);
+  auto plan = reshard::planExchange(rule, axes, types, {result}, mesh);
   few->second = plan && plan->traffic[halo].permutes <= fewPermutes;
   return few->second;
 }
@@ -284,18 +284,18 @@ bool FactorSearch::addHaloCosts(Found &found) const {
   llvm::SmallVector<AxisList> axesOfFactor = getAxesOfFactors();
   bool exchanges = false, adds = false;
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
-    exchanges |= spmd::isExchanged(factor, axes, mesh);
+    exchanges |= reshard::isExchanged(factor, axes, mesh);
     adds |= addsOverlaps(factor, axes);
   }
   if (!exchanges)
     return true;
-  auto plan =
-      spmd::planExchange(rule, axesOfFactor, found.operandTypes,
-                         getComputedTypes(*op, found.resultTypes, adds), mesh);
+  auto plan = reshard::planExchange(
+      rule, axesOfFactor, found.operandTypes,
+      getComputedTypes(*op, found.resultTypes, adds), mesh);
   if (!plan)
     return false;
   for (bool isOperand : {true, false})
-    for (const spmd::BlockExchange &exchange :
+    for (const reshard::BlockExchange &exchange :
          isOperand ? plan->operands : plan->results)
       plan->traffic[exchange.factor].bytes -=
           exchange.bytes *

@@ -20,7 +20,7 @@ using spmd::AxisList;
 static constexpr int64_t searchLimit = 20000;
 
 FactorSearch::FactorSearch(OpCuts &known, ArrayRef<OperandForms> operands,
-                           spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                           reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
                            const LinkedCuts &cuts, AxisMoves moves,
                            size_t count)
     : known(known), op(known.op), rule(known.rule), moves(moves), count(count),
@@ -250,7 +250,7 @@ llvm::SmallVector<FactorChoice> FactorSearch::run() {
 
 llvm::SmallVector<FactorChoice>
 findFactorChoices(OpCuts &known, ArrayRef<OperandForms> operands,
-                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                  reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
                   const LinkedCuts &cuts, AxisMoves moves, size_t count) {
   return FactorSearch(known, operands, planner, mesh, cuts, moves, count).run();
 }

@@ -31,7 +31,7 @@ namespace meshc::partition {
 class FactorSearch {
 public:
   FactorSearch(OpCuts &known, llvm::ArrayRef<OperandForms> operands,
-               spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+               reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
                const LinkedCuts &cuts, AxisMoves moves, size_t count);
 
   llvm::SmallVector<FactorChoice> run();
@@ -121,7 +121,7 @@ private:
   double pointCost; ///< of a point
   llvm::ArrayRef<OperandForms> operands;
   llvm::ArrayRef<WantedResult> wanted;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
   std::vector<llvm::SmallVector<Candidate, 8>> candidates; ///< of each factor

@@ -30,7 +30,7 @@ namespace {
 /// The costliest form to which a value is moved.
 class CostliestMove {
 public:
-  CostliestMove(const DesiredSharding &wanted, spmd::ReshardPlanner &planner)
+  CostliestMove(const DesiredSharding &wanted, reshard::ReshardPlanner &planner)
       : wanted(wanted), planner(planner) {}
 
   void consider(TensorType from, TensorType to) {
@@ -51,7 +51,7 @@ public:
 
 private:
   const DesiredSharding &wanted;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   TensorType type; ///< null if there is none
   double highest = 0;
 };
@@ -86,7 +86,7 @@ static void considerUses(OpResult stack, TensorType type,
 
 static void findKeptValues(nd::ScanOp loop, const BlockPlan &body,
                            const BlockPlan &around, const TieForms &ties,
-                           spmd::ReshardPlanner &planner,
+                           reshard::ReshardPlanner &planner,
                            llvm::SmallVectorImpl<KeptValue> &values) {
   for (const nd::Tie &tie : loop.getTies()) {
     auto made = dyn_cast_or_null<OpResult>(tie.yielded);
@@ -114,7 +114,7 @@ static void findKeptValues(nd::ScanOp loop, const BlockPlan &body,
 }
 
 bool keepAsUsed(FunctionPlans plans, KeptForm form,
-                spmd::ReshardPlanner &planner, TieForms &ties) {
+                reshard::ReshardPlanner &planner, TieForms &ties) {
   llvm::SmallVector<KeptValue> values;
   for (const FunctionPlan &each : plans)
     forEachLoop(*each.plan, [&](nd::ScanOp loop, const BlockPlan &body,

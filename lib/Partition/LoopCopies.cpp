@@ -152,7 +152,7 @@ bool isFollowed(nd::ScanOp loop) {
   return false;
 }
 
-double getMostForCopies(FunctionPlans plans, spmd::ReshardPlanner &planner,
+double getMostForCopies(FunctionPlans plans, reshard::ReshardPlanner &planner,
                         nd::MeshAttr mesh) {
   double most = 0;
   auto look = [&](nd::ScanOp loop, const BlockPlan &body, const BlockPlan &) {
@@ -182,7 +182,7 @@ static bool isCheap(const PlanStep &step, nd::MeshAttr mesh) {
          !isExchanged(*step.op, step.axes, mesh);
 }
 
-FormSet findMoved(const BlockPlan &body, spmd::ReshardPlanner &planner,
+FormSet findMoved(const BlockPlan &body, reshard::ReshardPlanner &planner,
                   nd::MeshAttr mesh) {
   FormSet moved;
   for (const PlanStep &step : body.steps) {

@@ -7,8 +7,8 @@
 #ifndef MESHC_LIB_PARTITION_LOOPCOPIES_H
 #define MESHC_LIB_PARTITION_LOOPCOPIES_H
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Partition/PlanMoves.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace meshc::partition {
@@ -48,7 +48,7 @@ struct OfferedForm {
 /// The forms of a loop's body that cost a move: what is moved to another
 /// sharding, and what ops make of it, products excepted. Results of products
 /// are computed again only where the program asks for it.
-FormSet findMoved(const BlockPlan &body, spmd::ReshardPlanner &planner,
+FormSet findMoved(const BlockPlan &body, reshard::ReshardPlanner &planner,
                   nd::MeshAttr mesh);
 
 /// Lets the loop, whose block has the plan, keep what later loops of the block
@@ -60,7 +60,7 @@ void keepTaken(LoopCopies copies, BlockPlan &plan);
 /// loop over the same dim follows, what the moves cost over the bytes that are
 /// kept. Values that are reduced do not count, nor does what is made of moved
 /// ones. 0 if there are no such moves.
-double getMostForCopies(FunctionPlans plans, spmd::ReshardPlanner &planner,
+double getMostForCopies(FunctionPlans plans, reshard::ReshardPlanner &planner,
                         nd::MeshAttr mesh);
 
 } // namespace meshc::partition

@@ -23,7 +23,7 @@ using nd::TensorType;
 using spmd::StepKind;
 
 LoopPlanner::LoopPlanner(nd::ScanOp loop, BlockPlanner &parent,
-                         spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                         reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
                          MoveLimit &limit)
     : BlockPlanner(loop.getBlock(), planner, mesh, limit), loop(loop),
       parent(parent) {

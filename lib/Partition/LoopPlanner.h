@@ -35,7 +35,7 @@ public:
   /// `parent` plans the block around the loop and knows the shardings that the
   /// layout wants for the loop's results.
   LoopPlanner(nd::ScanOp loop, BlockPlanner &parent,
-              spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+              reshard::ReshardPlanner &planner, nd::MeshAttr mesh,
               MoveLimit &limit);
 
   /// After run(): lets the parent have what the loop carries and the stacks

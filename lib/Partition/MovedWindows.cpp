@@ -14,8 +14,8 @@ namespace meshc::partition {
 
 using nd::Factor;
 using nd::TensorType;
+using reshard::BlockExchange;
 using spmd::AxisList;
-using spmd::BlockExchange;
 
 /// More ops of a chain are not looked at.
 static constexpr size_t mostPassed = 4;
@@ -129,7 +129,7 @@ TensorType MovedWindows::follow(const Passed &passed, TensorType type,
     if (!result || llvm::is_contained(operands, TensorType()))
       continue;
     if (auto plan =
-            spmd::planExchange(passed.rule, axes, operands, {result}, mesh))
+            reshard::planExchange(passed.rule, axes, operands, {result}, mesh))
       return isOperand ? plan->operandTypes[0] : plan->resultTypes[0];
   }
   return {};

@@ -22,7 +22,7 @@
 #define MESHC_LIB_PARTITION_MOVEDWINDOWS_H
 
 #include "dialects/Nd/NdInterfaces.h"
-#include "dialects/Spmd/ExchangePlan.h"
+#include "lib/Reshard/ExchangePlan.h"
 
 namespace meshc::partition {
 
@@ -55,7 +55,7 @@ public:
 
   /// Which part of its bytes the exchange, one of the plan for the op, sends
   /// after its windows have moved.
-  double getShare(const spmd::BlockExchange &exchange, bool isOperand) const;
+  double getShare(const reshard::BlockExchange &exchange, bool isOperand) const;
   /// The ops, in an order that depends on the rule alone.
   llvm::SmallVector<mlir::Operation *> getOps() const;
 

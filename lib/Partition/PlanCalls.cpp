@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/IndexingOps.h"
-#include "dialects/Spmd/ExchangePlan.h"
 #include "lib/Partition/BlockCalls.h"
 #include "lib/Partition/BuildOp.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Reshard/ExchangePlan.h"
 
 using namespace mlir;
 
@@ -164,7 +164,7 @@ void BlockCalls::addExchange(size_t index) {
   nd::PartitionRule rule = nd::joinAlternatives(
       cast<nd::NamedOpInterface>(step.op).getPartitionRule());
   auto exchange =
-      spmd::planExchange(rule, step.axes, step.operands, step.results, mesh);
+      reshard::planExchange(rule, step.axes, step.operands, step.results, mesh);
   llvm::SmallVector<int64_t, 2> received;
   if (exchange)
     for (auto [axes, traffic] : llvm::zip(step.axes, exchange->traffic)) {
@@ -206,7 +206,7 @@ void BlockCalls::addMove(const PlanStep &step) {
   const bool isAhead = parent && moves.size() == 1 &&
                        !producers.contains(source) && from >= 0 &&
                        all.pieces[from].stack >= 0;
-  for (const spmd::ReshardStep &move : moves) {
+  for (const reshard::ReshardStep &move : moves) {
     int64_t to = &move == &moves.back()
                      ? getPiece({step.value, step.results[0]})
                      : makePiece(getBytes(move.result));
@@ -362,7 +362,7 @@ CallList BlockCalls::run() {
 }
 
 FunctionCalls getCalls(const BlockPlan &plan, Block &block,
-                       spmd::ReshardPlanner &planner, nd::MeshAttr mesh) {
+                       reshard::ReshardPlanner &planner, nd::MeshAttr mesh) {
   FunctionCalls calls;
   calls.list = BlockCalls(plan, block, calls, planner, mesh).run();
   return calls;

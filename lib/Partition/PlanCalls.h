@@ -16,9 +16,9 @@
 #ifndef MESHC_LIB_PARTITION_PLANCALLS_H
 #define MESHC_LIB_PARTITION_PLANCALLS_H
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Cost/StepSimulation.h"
 #include "lib/Partition/Plan.h"
+#include "lib/Reshard/ReshardPlan.h"
 
 namespace meshc::partition {
 
@@ -77,7 +77,7 @@ struct FunctionCalls {
 
 /// The calls that the plan of a function's block leads to.
 FunctionCalls getCalls(const BlockPlan &plan, mlir::Block &block,
-                       spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
+                       reshard::ReshardPlanner &planner, nd::MeshAttr mesh);
 
 } // namespace meshc::partition
 

@@ -22,9 +22,9 @@
 #ifndef MESHC_LIB_PARTITION_PLANMOVES_H
 #define MESHC_LIB_PARTITION_PLANMOVES_H
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Partition/Plan.h"
 #include "lib/Partition/TieForms.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::partition {
@@ -58,7 +58,7 @@ enum class KeptForm {
 /// Returns whether there are such values. Does not follow stacks that an outer
 /// loop hands on.
 bool keepAsUsed(FunctionPlans plans, KeptForm form,
-                spmd::ReshardPlanner &planner, TieForms &ties);
+                reshard::ReshardPlanner &planner, TieForms &ties);
 
 /// The axes over which the ranks repeat a part of their work that is worth a
 /// trial: more than a tenth of what a rank computes in products

@@ -28,10 +28,11 @@ struct PlanOptions {
 
   /// What a byte costs that a loop keeps as a copy of what it moves, for later
   /// loops that would move it as well (LoopPlanner), beside a byte that is sent
-  /// (spmd::ReshardPlanner). Without it, loops keep no copies.
+  /// (reshard::ReshardPlanner). Without it, loops keep no copies.
   std::optional<double> keptByteCost;
 
-  /// What a point of a pointwise op costs (spmd::ReshardPlanner::getPointCost).
+  /// What a point of a pointwise op costs
+  /// (reshard::ReshardPlanner::getPointCost).
   double pointCost = 1;
 
   /// Whether parameters are gathered once for all micro-batches, and not in

@@ -277,7 +277,7 @@ static llvm::DenseSet<int64_t> findPersistent(const FunctionCalls &calls,
 }
 
 PlanPrice getPrice(const BlockPlan &plan, Block &block,
-                   spmd::ReshardPlanner &planner,
+                   reshard::ReshardPlanner &planner,
                    const cost::CostModel &model) {
   auto mesh = nd::MeshAttr::of(block.getParentOp());
   FunctionCalls calls = getCalls(plan, block, planner, mesh);

@@ -39,7 +39,8 @@ struct PlanPrice {
 
 /// The price of a function whose block has the plan.
 PlanPrice getPrice(const BlockPlan &plan, mlir::Block &block,
-                   spmd::ReshardPlanner &planner, const cost::CostModel &model);
+                   reshard::ReshardPlanner &planner,
+                   const cost::CostModel &model);
 
 } // namespace meshc::partition
 

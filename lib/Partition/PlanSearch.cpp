@@ -75,7 +75,7 @@ public:
   PlanSearch(ModuleOp layout, const SearchGoals &goals)
       : layout(layout), compared(findCompared(layout)),
         mesh(nd::MeshAttr::of(layout)), goals(goals),
-        planner(spmd::ReshardPlanner::of(layout)) {}
+        planner(reshard::ReshardPlanner::of(layout)) {}
 
   LogicalResult takeUsual();
   void improve();
@@ -113,7 +113,7 @@ private:
   func::FuncOp compared; ///< whose price decides; null if there is none
   nd::MeshAttr mesh;
   const SearchGoals &goals;
-  spmd::ReshardPlanner planner;
+  reshard::ReshardPlanner planner;
   Candidate best;
   std::optional<Candidate> usual; ///< once it is not the best one any more
   /// The arena before the moves that may let it grow.

@@ -26,7 +26,7 @@ struct FoundBlock {
 /// What a search of the block finds. It may have been done before, for a block
 /// like this one.
 static std::shared_ptr<const FoundBlock>
-searchOnce(BlockPlanner &block, spmd::ReshardPlanner &planner,
+searchOnce(BlockPlanner &block, reshard::ReshardPlanner &planner,
            nd::MeshAttr mesh, AxisMoves moves, ArrayRef<Operation *> ops) {
   SearchKey key = getSearchKey(block, planner, moves, ops);
   return planner.getFound<SearchMemo<FoundBlock>>().get(std::move(key), [&] {
@@ -45,7 +45,7 @@ static MoveLimit::Amount getAmount(const FoundBlock &found, double runs) {
 }
 
 llvm::SmallVector<FactorChoice> searchBlock(BlockPlanner &block,
-                                            spmd::ReshardPlanner &planner,
+                                            reshard::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
   if (ops.empty())

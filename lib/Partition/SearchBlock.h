@@ -24,7 +24,7 @@ namespace meshc::partition {
 /// memory. Notes the share in the limit if it exceeds it, and what the block
 /// sends and computes.
 llvm::SmallVector<FactorChoice>
-searchBlock(BlockPlanner &block, spmd::ReshardPlanner &planner,
+searchBlock(BlockPlanner &block, reshard::ReshardPlanner &planner,
             nd::MeshAttr mesh, MoveLimit &limit,
             llvm::ArrayRef<mlir::Operation *> ops);
 

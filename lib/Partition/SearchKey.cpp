@@ -228,8 +228,9 @@ SearchKey BlockKey::run(double pointCost, AxisMoves moves) {
   return std::move(key);
 }
 
-SearchKey getSearchKey(BlockPlanner &block, const spmd::ReshardPlanner &planner,
-                       AxisMoves moves, ArrayRef<Operation *> ops) {
+SearchKey getSearchKey(BlockPlanner &block,
+                       const reshard::ReshardPlanner &planner, AxisMoves moves,
+                       ArrayRef<Operation *> ops) {
   return BlockKey(block, ops).run(planner.getPointCost(), moves);
 }
 

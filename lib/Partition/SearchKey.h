@@ -95,8 +95,9 @@ private:
 ///
 /// The planner is no part of it but for its cost of points: keys of planners
 /// that share their plans may be compared.
-SearchKey getSearchKey(BlockPlanner &block, const spmd::ReshardPlanner &planner,
-                       AxisMoves moves, llvm::ArrayRef<mlir::Operation *> ops);
+SearchKey getSearchKey(BlockPlanner &block,
+                       const reshard::ReshardPlanner &planner, AxisMoves moves,
+                       llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace meshc::partition
 

@@ -59,8 +59,8 @@ struct CompileOptions {
   /// --memory-budget: bytes of a rank's arena; chooses `recompute` unless that
   /// is given
   std::optional<int64_t> memoryBudget;
-  /// --memory-bound: bytes of a step of a reshard (spmd::ReshardPlanner); none:
-  /// twice the larger block
+  /// --memory-bound: bytes of a step of a reshard (reshard::ReshardPlanner);
+  /// none: twice the larger block
   std::optional<int64_t> memoryBound;
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions

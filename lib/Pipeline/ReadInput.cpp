@@ -8,13 +8,13 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/ModelOps.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "lib/Cost/CostModel.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/OptionRules.h"
 #include "lib/Pipeline/RunPhase.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -110,13 +110,13 @@ ExitCode Compilation::parse(const Phase &) {
   if (code != ExitCode::Success)
     return code;
   if (options.memoryBound)
-    spmd::setMemoryBound(*module, *options.memoryBound);
+    reshard::setMemoryBound(*module, *options.memoryBound);
   if (auto mesh = nd::MeshAttr::of(*module)) {
     cost::CostModel model(machine, mesh);
     if (auto costs = model.getByteCosts(); !costs.empty())
-      spmd::setByteCosts(*module, costs);
+      reshard::setByteCosts(*module, costs);
     if (machine.overlap > 0)
-      spmd::setCallCosts(*module, model.getCallCosts());
+      reshard::setCallCosts(*module, model.getCallCosts());
   }
   return code;
 }

@@ -156,9 +156,9 @@ std::string Explainer::explainUse(OpOperand &use, TensorType from) {
 }
 
 /// "all_reduce", "all_gather and slice": the steps of a plan.
-static std::string describeSteps(const spmd::ReshardPlan &plan) {
+static std::string describeSteps(const reshard::ReshardPlan &plan) {
   std::string text;
-  for (const spmd::ReshardStep &step : plan.steps) {
+  for (const reshard::ReshardStep &step : plan.steps) {
     std::string one = step.kind
                           ? spmd::stringifyCollectiveKind(*step.kind).str() +
                                 " over " + describeAxes(step.axes)
@@ -172,7 +172,7 @@ static std::string describeSteps(const spmd::ReshardPlan &plan) {
 std::string Explainer::explainMove(const Move &move) {
   spmd::ReshardOp op = move.op;
   TensorType from = nd::getTensorType(op.getInput()), to = op.getType();
-  const spmd::ReshardPlan &plan = planner.plan(from, to);
+  const reshard::ReshardPlan &plan = planner.plan(from, to);
   int64_t calls = nd::countRuns(op);
   std::string text = "  " + describeSteps(plan);
   if (plan.bytes > 0)

@@ -8,9 +8,9 @@
 #include "lib/Report/Explainer.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/WindowPlan.h"
 #include "lib/Report/Format.h"
 #include "lib/Report/Place.h"
+#include "lib/Reshard/WindowPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -344,7 +344,7 @@ std::string Explainer::describeTitle(Value value) {
 std::string Explainer::explainWindow(spmd::WindowOp window) {
   TensorType type = nd::getTensorType(window.getResult());
   spmd::WindowSegments segments = window.getWindowSegments();
-  auto plan = spmd::planWindow(
+  auto plan = reshard::planWindow(
       llvm::map_to_vector(window.getInputs(), nd::getTensorType), type,
       window.getDim(), segments, mesh);
   bool isSent = plan && plan->bytes > 0;

@@ -8,8 +8,8 @@
 #define MESHC_LIB_REPORT_EXPLAINER_H
 
 #include "dialects/Nd/LayoutRules.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Reshard/ReshardPlan.h"
 
 namespace meshc::report {
 
@@ -37,7 +37,7 @@ std::string getReduction(nd::TensorType type);
 class Explainer {
 public:
   explicit Explainer(mlir::ModuleOp module)
-      : rules(module), planner(spmd::ReshardPlanner::of(module)),
+      : rules(module), planner(reshard::ReshardPlanner::of(module)),
         mesh(nd::MeshAttr::of(module)) {}
 
   /// The value's title, such as "'hidden', made by 'relu' at gpt.mesh:14:13".
@@ -81,7 +81,7 @@ private:
                           nd::TensorType to, const nd::PartitionRule &rule);
 
   nd::LayoutRules rules;
-  spmd::ReshardPlanner planner;
+  reshard::ReshardPlanner planner;
   nd::MeshAttr mesh;
 };
 

@@ -13,9 +13,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -178,11 +178,11 @@ void LowerReshardsTest::compare(MeshAttr mesh) {
            }();
 
   // Reduced, then gathered whole, then cut is one way.
-  auto planner = spmd::ReshardPlanner::of(*module);
+  auto planner = reshard::ReshardPlanner::of(*module);
   nd::TensorType reduced = from.withPartial(kind, to.getPartialAxes());
   nd::TensorType whole =
       from.getGlobal().withPartial(kind, to.getPartialAxes());
-  spmd::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
+  reshard::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
   EXPECT_LE(free.getCost(from, to),
             free.getCost(from, reduced) + free.getCost(reduced, whole) + 1e-6);
   EXPECT_NEAR(bytes, planner.getCost(from, to), 1e-6);

@@ -16,9 +16,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Spmd/ExchangePlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Reshard/ExchangePlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -102,7 +102,7 @@ protected:
     if (segments.empty())
       return {};
     auto types = llvm::map_to_vector(operands, nd::getTensorType);
-    auto plan = spmd::planWindow(types, result, "i", {segments}, mesh);
+    auto plan = reshard::planWindow(types, result, "i", {segments}, mesh);
     if (!plan)
       return {};
     planned += plan->bytes;
@@ -200,7 +200,7 @@ protected:
   }
 
   /// How the table is exchanged along such a factor. Adds what is sent.
-  std::optional<spmd::BlockExchange>
+  std::optional<reshard::BlockExchange>
   planOverlap(const nd::Factor &factor, nd::TensorType table, double &bytes) {
     auto getCut = [&](Type element, StringRef dim, int64_t size) {
       return nd::TensorType::get(
@@ -212,9 +212,9 @@ protected:
     bool isOfResult = factor.addsOverlaps();
     nd::PartitionRule rule;
     rule.factors.push_back(factor);
-    auto plan =
-        spmd::planExchange(rule, {ofI}, {isOfResult ? lines : table, indices},
-                           {isOfResult ? table : lines}, mesh);
+    auto plan = reshard::planExchange(rule, {ofI},
+                                      {isOfResult ? lines : table, indices},
+                                      {isOfResult ? table : lines}, mesh);
     if (!plan)
       return std::nullopt;
     bytes += plan->traffic[0].bytes;
@@ -317,11 +317,11 @@ protected:
 
   /// Draws overlaps, and compares their windows with `wanted`, of the global
   /// indices along `i` and `j` of the windows' result.
-  void checkOverlaps(
-      bool isOfResult,
-      llvm::function_ref<double(const DrawnOverlap &,
-                                const spmd::BlockExchange &, int64_t, int64_t)>
-          wanted) {
+  void checkOverlaps(bool isOfResult,
+                     llvm::function_ref<double(const DrawnOverlap &,
+                                               const reshard::BlockExchange &,
+                                               int64_t, int64_t)>
+                         wanted) {
     int sent = 0;
     for (int trial = 0; trial < 2000; ++trial) {
       drawMesh();
@@ -404,26 +404,26 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
 
 /// Entry j of a rank's widened block is entry p · step + low + j of the table.
 TEST_F(LowerWindowsTest, TablesAreWidened) {
-  checkOverlaps(/*isOfResult=*/false,
-                [](const DrawnOverlap &drawn,
-                   const spmd::BlockExchange &exchange, int64_t i, int64_t j) {
-                  int64_t entry = drawn.getTableEntry(i);
-                  bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
-                  return isThere ? double(10 * entry + j) : std::nan("");
-                });
+  checkOverlaps(/*isOfResult=*/false, [](const DrawnOverlap &drawn,
+                                         const reshard::BlockExchange &exchange,
+                                         int64_t i, int64_t j) {
+    int64_t entry = drawn.getTableEntry(i);
+    bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
+    return isThere ? double(10 * entry + j) : std::nan("");
+  });
 }
 
 /// An entry of the table is the sum of those of widened blocks that are there.
 TEST_F(LowerWindowsTest, TablesAreNarrowed) {
-  checkOverlaps(/*isOfResult=*/true,
-                [](const DrawnOverlap &drawn,
-                   const spmd::BlockExchange &exchange, int64_t i, int64_t j) {
-                  double sum = 0;
-                  for (int64_t at = 0; at < exchange.from.getSize("i"); ++at)
-                    if (drawn.getTableEntry(at) == i)
-                      sum += double(10 * at + j);
-                  return sum;
-                });
+  checkOverlaps(/*isOfResult=*/true, [](const DrawnOverlap &drawn,
+                                        const reshard::BlockExchange &exchange,
+                                        int64_t i, int64_t j) {
+    double sum = 0;
+    for (int64_t at = 0; at < exchange.from.getSize("i"); ++at)
+      if (drawn.getTableEntry(at) == i)
+        sum += double(10 * at + j);
+    return sum;
+  });
 }
 
 TEST_F(LowerWindowsTest, OverlapsSendHalos) {
@@ -470,8 +470,8 @@ TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
     auto axis = nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
     mesh = MeshAttr::get(&context, {axis});
     ofI = {axis.getName()};
-    return spmd::planWindow({getType(from)}, getType(to), "i", {{segment}},
-                            mesh);
+    return reshard::planWindow({getType(from)}, getType(to), "i", {{segment}},
+                               mesh);
   };
   constexpr double row = 3 * 4; // bytes of an entry
   // A shift sends one entry, however many ranks there are.
@@ -499,8 +499,8 @@ TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
   EXPECT_EQ(plan(32, 1024, 64, {0, 0, 0, 64})->bytes, 32 * row);
   // Nothing of an operand that each rank has.
   nd::TensorType cls = spmd::dropAxes(getType(2), "i", ofI);
-  EXPECT_EQ(spmd::planWindow({cls, getType(1022)}, getType(1024), "i",
-                             {{{0, 0, 0, 2}, {1, 2, 0, 1022}}}, mesh)
+  EXPECT_EQ(reshard::planWindow({cls, getType(1022)}, getType(1024), "i",
+                                {{{0, 0, 0, 2}, {1, 2, 0, 1022}}}, mesh)
                 ->bytes,
             2 * row);
   // More rounds than a program shall have.

@@ -207,7 +207,7 @@ private:
 class Exhaustive {
 public:
   Exhaustive(BlockPlanner &blockPlanner, ArrayRef<Operation *> ops,
-             ArrayRef<TensorType> ends, spmd::ReshardPlanner &planner,
+             ArrayRef<TensorType> ends, reshard::ReshardPlanner &planner,
              nd::MeshAttr mesh, AxisMoves moves, double known)
       : blockPlanner(blockPlanner), ops(ops), ends(ends), planner(planner),
         mesh(mesh), moves(moves), forms(blockPlanner.getPlanned()),
@@ -282,7 +282,7 @@ private:
   BlockPlanner &blockPlanner;
   ArrayRef<Operation *> ops;
   ArrayRef<TensorType> ends;
-  spmd::ReshardPlanner &planner;
+  reshard::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   AxisMoves moves;
   Forms forms;
@@ -304,7 +304,7 @@ struct Compared {
 
 Compared compare(func::FuncOp function, AxisMoves moves) {
   nd::MeshAttr mesh = nd::MeshAttr::of(function);
-  spmd::ReshardPlanner planner(mesh);
+  reshard::ReshardPlanner planner(mesh);
   Block &block = function.getBody().front();
   MoveLimit limit{PlanOptions()};
   BlockPlanner blockPlanner(block, planner, mesh, limit);

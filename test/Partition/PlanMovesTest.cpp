@@ -114,7 +114,7 @@ module attributes {nd.mesh = #nd.mesh<tensor = 2>} {
 
 TEST_F(PlanMoves, valuesAreKeptAsTheyAreUsed) {
   parse(usedText);
-  auto planner = spmd::ReshardPlanner::of(*module);
+  auto planner = reshard::ReshardPlanner::of(*module);
   ChosenPlans usual = choose();
   TieForms ties;
   const bool isMoved =

@@ -22,7 +22,6 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/FunctionPlans.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Collectives/Passes.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
@@ -33,6 +32,7 @@
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/EvaluationRun.h"
 #include "lib/Reference/RandomInputs.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "lib/Steps/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -213,7 +213,7 @@ protected:
     if (kind == 3 || kind == 5)
       options.keptByteCost = 0.25;
     if (kind == 4 || kind == 5) {
-      auto planner = spmd::ReshardPlanner::of(module);
+      auto planner = reshard::ReshardPlanner::of(module);
       auto form = compared % 2 == 0 ? partition::KeptForm::Placed
                                     : partition::KeptForm::Exact;
       keptOtherwise +=

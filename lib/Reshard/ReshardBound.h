@@ -9,12 +9,12 @@
 /// A lower bound for the search for a path between two shardings.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_RESHARDBOUND_H
-#define MESHC_DIALECTS_SPMD_RESHARDBOUND_H
+#ifndef MESHC_LIB_RESHARD_RESHARDBOUND_H
+#define MESHC_LIB_RESHARD_RESHARDBOUND_H
 
 #include "dialects/Spmd/Sharding.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// Bytes that each rank sends at least, on the average of all ranks, to convert
 /// `from` into `to` by steps that cut dims only over axes of either:
@@ -35,6 +35,6 @@ double getLeastBytes(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh);
 double getLeastBytesOverAll(nd::TensorType from, nd::TensorType to,
                             nd::MeshAttr mesh);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_RESHARDBOUND_H
+#endif // MESHC_LIB_RESHARD_RESHARDBOUND_H

@@ -5,13 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/CallCosts.h"
+#include "lib/Reshard/CallCosts.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
+
+using spmd::AxisTraffic;
+using spmd::CollectiveKind;
+using spmd::getRingTraffic;
 
 static constexpr llvm::StringLiteral latencyBytesAttrName =
                                          "spmd.latency_bytes",
@@ -92,4 +96,4 @@ double CallCosts::getBytesDuring(double flops, Type element) const {
   return known == flopsPerByte.end() ? 0 : flops / known->second;
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

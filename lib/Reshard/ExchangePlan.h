@@ -18,13 +18,13 @@
 /// entries of neighbours along both dims, which no rank sends separately.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_EXCHANGEPLAN_H
-#define MESHC_DIALECTS_SPMD_EXCHANGEPLAN_H
+#ifndef MESHC_LIB_RESHARD_EXCHANGEPLAN_H
+#define MESHC_LIB_RESHARD_EXCHANGEPLAN_H
 
 #include "dialects/Spmd/Sharding.h"
-#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Reshard/WindowPlan.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// The exchange of one value along one factor.
 struct BlockExchange {
@@ -35,12 +35,12 @@ struct BlockExchange {
   /// a result.
   nd::TensorType from, to;
   /// Their sum is the value after them. An operand has one.
-  llvm::SmallVector<WindowSegments, 1> windows;
+  llvm::SmallVector<spmd::WindowSegments, 1> windows;
   double bytes = 0; ///< sent by each rank, padding of other dims included
 
   /// Entries of a widened block along the dim: of `to` for an operand.
   int64_t getBlock(bool isOperand, nd::MeshAttr mesh) const {
-    return getBlockSize(isOperand ? to : from, dim.getValue(), mesh);
+    return spmd::getBlockSize(isOperand ? to : from, dim.getValue(), mesh);
   }
 };
 
@@ -87,10 +87,10 @@ nd::Segment getCommonSegment(int64_t a, int64_t b);
 /// - no rank needs an entry of the value.
 std::optional<ExchangePlan>
 planExchange(const nd::PartitionRule &rule,
-             llvm::ArrayRef<AxisList> axesOfFactor,
+             llvm::ArrayRef<spmd::AxisList> axesOfFactor,
              llvm::ArrayRef<nd::TensorType> operands,
              llvm::ArrayRef<nd::TensorType> results, nd::MeshAttr mesh);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_EXCHANGEPLAN_H
+#endif // MESHC_LIB_RESHARD_EXCHANGEPLAN_H

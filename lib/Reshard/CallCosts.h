@@ -4,13 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_CALLCOSTS_H
-#define MESHC_DIALECTS_SPMD_CALLCOSTS_H
+#ifndef MESHC_LIB_RESHARD_CALLCOSTS_H
+#define MESHC_LIB_RESHARD_CALLCOSTS_H
 
-#include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "llvm/ADT/StringMap.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// What a call of a collective costs on a machine beside its bytes, and how
 /// much of it computations hide.
@@ -35,13 +35,13 @@ struct CallCosts {
 
   /// The cost of each byte of a whole (Traffic.h) that a collective over the
   /// axes sends, where a byte over the fastest axis costs 1.
-  static double getByteCost(CollectiveKind kind,
+  static double getByteCost(spmd::CollectiveKind kind,
                             llvm::ArrayRef<mlir::StringAttr> axes,
                             nd::MeshAttr mesh, const ReshardPlanner &planner);
   /// The bytes of a whole that one collective over the axes sends
   /// in the time of its latencies: a call of so many bytes takes twice as long
   /// as their transfer. 0 if there are no costs.
-  double getLatencyBytes(CollectiveKind kind,
+  double getLatencyBytes(spmd::CollectiveKind kind,
                          llvm::ArrayRef<mlir::StringAttr> axes,
                          nd::MeshAttr mesh,
                          const ReshardPlanner &planner) const;
@@ -53,6 +53,6 @@ struct CallCosts {
 /// Gives the module these attributes.
 void setCallCosts(mlir::Operation *module, const CallCosts &costs);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_CALLCOSTS_H
+#endif // MESHC_LIB_RESHARD_CALLCOSTS_H

@@ -9,13 +9,13 @@
 /// What a search for a path between two shardings takes as one axis.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_AXISRUNS_H
-#define MESHC_DIALECTS_SPMD_AXISRUNS_H
+#ifndef MESHC_LIB_RESHARD_AXISRUNS_H
+#define MESHC_LIB_RESHARD_AXISRUNS_H
 
 #include "dialects/Spmd/Sharding.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// Axes that mostly stay together on the way from one sharding to another,
 /// because both have them side by side and in the mesh's order. (A permute
@@ -31,7 +31,7 @@ public:
 
   /// The runs of `axes`, in the mesh's order. `axes` contains every run whole
   /// or not at all.
-  llvm::SmallVector<AxisList>
+  llvm::SmallVector<spmd::AxisList>
   group(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// Whether a run begins at `axes[index]`.
   bool begins(llvm::ArrayRef<mlir::StringAttr> axes, size_t index) const {
@@ -56,7 +56,7 @@ private:
 
   nd::TensorType from, to;
   nd::MeshAttr mesh;
-  AxisList used; ///< by either
+  spmd::AxisList used; ///< by either
   bool few;
   llvm::DenseMap<mlir::StringAttr, mlir::StringAttr>
       first; ///< of each axis's run
@@ -64,9 +64,9 @@ private:
 
 /// Subsets of runs that a step may take at once: all of them; where there are
 /// few, each other one too. Axes are in the mesh's order.
-llvm::SmallVector<AxisList> getSubsets(llvm::ArrayRef<AxisList> runs,
-                                       nd::MeshAttr mesh);
+llvm::SmallVector<spmd::AxisList>
+getSubsets(llvm::ArrayRef<spmd::AxisList> runs, nd::MeshAttr mesh);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_AXISRUNS_H
+#endif // MESHC_LIB_RESHARD_AXISRUNS_H

@@ -11,10 +11,11 @@
 /// partition phase uses its costs; the collectives phase builds its plans.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_RESHARDPLAN_H
-#define MESHC_DIALECTS_SPMD_RESHARDPLAN_H
+#ifndef MESHC_LIB_RESHARD_RESHARDPLAN_H
+#define MESHC_LIB_RESHARD_RESHARDPLAN_H
 
 #include "dialects/Spmd/Sharding.h"
+#include "dialects/Spmd/SharedObjects.h"
 #include "dialects/Spmd/Traffic.h"
 #include "llvm/ADT/DenseMap.h"
 #include <map>
@@ -22,21 +23,19 @@
 #include <mutex>
 #include <optional>
 
-namespace meshc::spmd {
-
-class SpmdDialect;
+namespace meshc::reshard {
 
 /// One step of a plan: a collective, or (no kind) a local op: a slice, or with
 /// neither `from` nor `to` one that makes a whole value a partial sum.
 struct ReshardStep {
-  std::optional<CollectiveKind> kind;
-  AxisList axes;         ///< in the mesh's order for collectives; the senders'
+  std::optional<spmd::CollectiveKind> kind;
+  spmd::AxisList axes;   ///< in the mesh's order for collectives; the senders'
                          ///< order of a permute
   mlir::StringAttr from; ///< the dim that loses the axes (gather, all_to_all)
   mlir::StringAttr to;   ///< the dim that gains them (all_to_all,
                          ///< reduce_scatter, slice)
   nd::TensorType result; ///< the sharding after the step
-  AxisList receivers = {}; ///< the receivers' order (permute)
+  spmd::AxisList receivers = {}; ///< the receivers' order (permute)
 };
 
 /// What a byte costs that a rank sends over each axis, beside one over the
@@ -61,17 +60,11 @@ public:
                          llvm::function_ref<ReshardPlan()> make);
   /// What users of the plans have found with them and keep for one another: one
   /// object of each type, empty at first. It must allow several threads.
-  template <typename Found> Found &getFound() {
-    std::lock_guard lock(mutex);
-    std::shared_ptr<void> &known = found[mlir::TypeID::get<Found>()];
-    if (!known)
-      known = std::make_shared<Found>();
-    return *static_cast<Found *>(known.get());
-  }
+  template <typename Found> Found &getFound() { return found.get<Found>(); }
 
 private:
   std::mutex mutex;
-  llvm::DenseMap<mlir::TypeID, std::shared_ptr<void>> found;
+  spmd::SharedObjects found;
   std::map<std::pair<const void *, const void *>, ReshardPlan> plans;
 };
 
@@ -149,9 +142,6 @@ private:
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, double> least;
 };
 
-/// Gives the dialect the plans that planners of one context share.
-void addSharedPlans(SpmdDialect &dialect);
-
 /// Gives the module the attribute `spmd.memory_bound`, in bytes.
 void setMemoryBound(mlir::Operation *module, int64_t bytes);
 
@@ -159,6 +149,6 @@ void setMemoryBound(mlir::Operation *module, int64_t bytes);
 /// axis. Those that are not finite and positive are ignored.
 void setByteCosts(mlir::Operation *module, const ByteCosts &costs);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_RESHARDPLAN_H
+#endif // MESHC_LIB_RESHARD_RESHARDPLAN_H

@@ -12,28 +12,14 @@
 /// builds the plans.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_WINDOWPLAN_H
-#define MESHC_DIALECTS_SPMD_WINDOWPLAN_H
+#ifndef MESHC_LIB_RESHARD_WINDOWPLAN_H
+#define MESHC_LIB_RESHARD_WINDOWPLAN_H
 
-#include "dialects/Nd/Interfaces/PartitionRule.h"
+#include "dialects/Spmd/WindowSegments.h"
 #include "meshc/RuntimeAbi.h"
 #include <optional>
 
-namespace meshc::spmd {
-
-/// How a segment repeats: once for each rank of the dim's axes. For the rank
-/// with number p, row-major over the axes, p times these numbers are added to
-/// the segment's `at` and `from`. Entries that would come from beyond the
-/// operand hold anything. Entries beyond the result do not exist.
-struct Repeat {
-  int64_t at = 0, from = 0;
-};
-
-/// The repetition for the rank `number`, without what lies beyond an operand
-/// and a result of these sizes. If nothing is left, its size is 0 or less.
-nd::Segment getRepetition(const nd::Segment &segment, Repeat repeat,
-                          int64_t number, int64_t operandSize,
-                          int64_t resultSize);
+namespace meshc::reshard {
 
 /// Entries low … low + size - 1 of an operand's block on the rank whose number
 /// is that of the receiver plus `distance`, which may be negative or 0. Some
@@ -55,30 +41,6 @@ struct WindowPlan {
   double bytes = 0; ///< sent by each rank, padding of other dims included
 };
 
-/// What a window takes from where.
-struct WindowSegments {
-  llvm::SmallVector<nd::Segment, 1> list;
-  /// How the only segment repeats, if it does.
-  std::optional<Repeat> repeat = {};
-
-  /// Whether each repetition is all of a rank's block of the result, of
-  /// `resultBlock` entries.
-  bool isWidening(int64_t resultBlock) const;
-  /// Whether each repetition is of a rank's block of the operand, of
-  /// `operandBlock` entries.
-  bool isNarrowing(int64_t operandBlock) const;
-  /// The step of the spmd.join that a widening window becomes.
-  int64_t getWideningStep(int64_t operandBlock) const {
-    return repeat->at - repeat->from + operandBlock;
-  }
-  /// Whether the segments do not repeat, or do so in one of these two ways; a
-  /// step must be at least 1.
-  bool canBeLowered(int64_t operandBlock, int64_t resultBlock) const {
-    return !repeat || isNarrowing(operandBlock) ||
-           (isWidening(resultBlock) && getWideningStep(operandBlock) > 0);
-  }
-};
-
 /// The plan for the segments along `dim`, which the same axes cut in all types;
 /// operands may also be whole, and then nothing of them moves. Ranks are
 /// numbered row-major over these axes. What a segment needs moves from all
@@ -93,9 +55,9 @@ struct WindowSegments {
 /// program's size does not grow with the ranks.
 std::optional<WindowPlan> planWindow(llvm::ArrayRef<nd::TensorType> operands,
                                      nd::TensorType result, llvm::StringRef dim,
-                                     const WindowSegments &segments,
+                                     const spmd::WindowSegments &segments,
                                      nd::MeshAttr mesh);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_WINDOWPLAN_H
+#endif // MESHC_LIB_RESHARD_WINDOWPLAN_H

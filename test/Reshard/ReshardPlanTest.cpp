@@ -13,9 +13,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardPlan.h"
-#include "dialects/Spmd/ReshardBound.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Reshard/ReshardBound.h"
 #include <array>
 #include <gtest/gtest.h>
 #include <limits>
@@ -24,6 +24,7 @@
 
 using namespace mlir;
 using namespace meshc;
+using namespace meshc::reshard;
 using namespace meshc::spmd;
 
 namespace {
@@ -441,7 +442,7 @@ TEST_F(ReshardPlanTest, NoPlanCostsLessThanTheLeastCost) {
   unsigned tight = 0;
   for (int trial = 0; trial < 3000 && !HasFailure(); ++trial) {
     Drawn drawn = drawPair(1 + draw(4));
-    spmd::ByteCosts costs;
+    reshard::ByteCosts costs;
     if (draw(2))
       for (nd::AxisAttr axis : drawn.mesh.getAxes())
         costs[axis.getName()] = 1 + double(draw(8)) / 4;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Reshard/WindowPlan.h"
 #include "dialects/Spmd/Sharding.h"
 #include "meshc/CollectiveBlocks.h"
 #include <array>
@@ -14,10 +14,15 @@
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::Segment;
 using nd::TensorType;
+using spmd::areEquidistant;
+using spmd::getAxesOf;
+using spmd::getBlockSize;
+using spmd::Repeat;
+using spmd::WindowSegments;
 
 /// More distances of a segment, or of a window, are not planned.
 static constexpr size_t mostSent = 8;
@@ -34,24 +39,16 @@ struct Interval {
 using Intervals = std::map<int64_t, Interval>;
 } // namespace
 
-Segment getRepetition(const Segment &segment, Repeat repeat, int64_t number,
-                      int64_t operandSize, int64_t resultSize) {
+/// The repetition for the rank `number`, without what lies beyond an operand
+/// and a result of these sizes. If nothing is left, its size is 0 or less.
+static Segment getRepetition(const Segment &segment, Repeat repeat,
+                             int64_t number, int64_t operandSize,
+                             int64_t resultSize) {
   int64_t at = segment.at + number * repeat.at;
   int64_t from = segment.from + number * repeat.from;
   int64_t skipped = std::max({int64_t(0), -at, -from});
   int64_t end = std::min({segment.size, resultSize - at, operandSize - from});
   return {segment.operand, at + skipped, from + skipped, end - skipped};
-}
-
-bool WindowSegments::isWidening(int64_t resultBlock) const {
-  return repeat && list.size() == 1 && list[0].at == 0 &&
-         list[0].size == resultBlock && repeat->at == resultBlock;
-}
-
-bool WindowSegments::isNarrowing(int64_t operandBlock) const {
-  return repeat && list.size() == 1 && list[0].from >= 0 &&
-         list[0].size <= operandBlock - list[0].from &&
-         repeat->from == operandBlock;
 }
 
 /// Adds the entries of other blocks that the rank needs for the segment: of
@@ -277,4 +274,4 @@ std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
   return WindowPlanner(operands, result, dim, segments, mesh).plan();
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

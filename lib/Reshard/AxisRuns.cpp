@@ -5,16 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/AxisRuns.h"
+#include "lib/Reshard/AxisRuns.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
+using spmd::AxisList;
+using spmd::getAxesOf;
+using spmd::getUsedAxes;
+using spmd::sortByMesh;
 
 AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
     : from(from), to(to), mesh(mesh) {
@@ -101,4 +105,4 @@ llvm::SmallVector<AxisList> getSubsets(ArrayRef<AxisList> runs, MeshAttr mesh) {
   return subsets;
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

@@ -5,20 +5,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ExchangePlan.h"
+#include "lib/Reshard/ExchangePlan.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::Access;
 using nd::Factor;
 using nd::TensorType;
+using spmd::areEquidistant;
+using spmd::AxisList;
+using spmd::getAxesOf;
+using spmd::getBlockSize;
+using spmd::Repeat;
+using spmd::resize;
+using spmd::WindowSegments;
 
 /// More permutes are not planned for an access in windows, as for one window.
-static constexpr int64_t mostSent = 8;
+static constexpr int64_t mostPermutes = 8;
 
 namespace {
 /// Numbers of entries of a value along an access in windows.
@@ -210,7 +217,7 @@ bool ExchangePlanner::addWindows(BlockExchange exchange, const Access &access,
   auto shape = getShape(access, getBlockSize(known, dim, mesh), line, ranks,
                         known.getSize(dim));
   // Of each window of a result, a part moves. Only a rank's own part does not.
-  if (!shape || (!isOperand && shape->widened / shape->step > mostSent + 2))
+  if (!shape || (!isOperand && shape->widened / shape->step > mostPermutes + 2))
     return false;
   local = resize(known, dim, shape->widened * ranks);
   exchange.from = isOperand ? known : local;
@@ -221,7 +228,7 @@ bool ExchangePlanner::addWindows(BlockExchange exchange, const Access &access,
   else
     addNarrowing(*shape, exchange.windows);
   if (!addTraffic(exchange) ||
-      plan.traffic[exchange.factor].permutes > mostSent)
+      plan.traffic[exchange.factor].permutes > mostPermutes)
     return false;
   (isOperand ? plan.operands : plan.results).push_back(std::move(exchange));
   return true;
@@ -318,4 +325,4 @@ std::optional<ExchangePlan> planExchange(const nd::PartitionRule &rule,
   return ExchangePlanner(rule, axesOfFactor, operands, results, mesh).run();
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

@@ -9,13 +9,13 @@
 /// The steps that a search for a path between two shardings may take.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
-#define MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
+#ifndef MESHC_LIB_RESHARD_RESHARDSTEPS_H
+#define MESHC_LIB_RESHARD_RESHARDSTEPS_H
 
-#include "dialects/Spmd/AxisRuns.h"
-#include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Reshard/AxisRuns.h"
+#include "lib/Reshard/ReshardPlan.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// The steps on the way from one sharding to another. Except for a permute of
 /// many axes, they place an axis only on dims where either of the two has it.
@@ -57,7 +57,7 @@ public:
   bool areFew() const { return runs.areFew(); }
 
 private:
-  llvm::SmallVector<AxisList>
+  llvm::SmallVector<spmd::AxisList>
   getReductions(llvm::ArrayRef<mlir::StringAttr> pending) const;
   void reduce(nd::TensorType type, Visit visit) const;
   void gatherOrMove(nd::TensorType type, Visit visit) const;
@@ -81,6 +81,6 @@ private:
   bool divisible;
 };
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
+#endif // MESHC_LIB_RESHARD_RESHARDSTEPS_H

@@ -5,22 +5,26 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardPlan.h"
-#include "dialects/Spmd/ReshardBound.h"
-#include "dialects/Spmd/ReshardSearch.h"
+#include "lib/Reshard/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Reshard/ReshardBound.h"
+#include "lib/Reshard/ReshardSearch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/DialectInterface.h"
 #include <array>
 #include <limits>
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::MeshAttr;
 using nd::TensorType;
+using spmd::AxisList;
+using spmd::dropPartial;
+using spmd::getFurtherPartial;
+using spmd::mayRound;
+using spmd::SpmdDialect;
 
 /// Makes one slice of neighbouring slices of one dim.
 static void mergeSlices(llvm::SmallVectorImpl<ReshardStep> &steps) {
@@ -86,7 +90,7 @@ double ReshardPlanner::getLeastCost(TensorType from, TensorType to) {
 }
 
 double ReshardPlanner::getByteCost(ArrayRef<StringAttr> axes) const {
-  return spmd::getByteCost(byteCosts, axes);
+  return reshard::getByteCost(byteCosts, axes);
 }
 
 double ReshardPlanner::getDearestByte() const {
@@ -141,13 +145,11 @@ const ReshardPlan &ReshardPlans::get(TensorType from, TensorType to,
 
 namespace detail {
 /// The plans of a context, by mesh, memory bound and costs of bytes.
-class SharedPlans : public DialectInterface::Base<SharedPlans> {
+class SharedPlans {
 public:
   using Key = std::array<const void *, 3>;
 
-  explicit SharedPlans(Dialect *dialect) : Base(dialect) {}
-
-  std::shared_ptr<ReshardPlans> get(const Key &key) const {
+  std::shared_ptr<ReshardPlans> get(const Key &key) {
     std::lock_guard lock(mutex);
     std::shared_ptr<ReshardPlans> &known = plans[key];
     if (!known)
@@ -156,14 +158,10 @@ public:
   }
 
 private:
-  mutable std::mutex mutex;
-  mutable std::map<Key, std::shared_ptr<ReshardPlans>> plans;
+  std::mutex mutex;
+  std::map<Key, std::shared_ptr<ReshardPlans>> plans;
 };
 } // namespace detail
-
-void addSharedPlans(SpmdDialect &dialect) {
-  dialect.addInterfaces<detail::SharedPlans>();
-}
 
 static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound",
                                      byteCostsAttrName = "spmd.byte_costs";
@@ -212,10 +210,10 @@ ReshardPlanner ReshardPlanner::of(Operation *op, double pointCost) {
             : std::nullopt,
       readByteCosts(module), pointCost);
   if (auto *dialect = op->getContext()->getLoadedDialect<SpmdDialect>())
-    planner.plans = dialect->getRegisteredInterface<detail::SharedPlans>()->get(
+    planner.plans = dialect->getSharedObjects().get<detail::SharedPlans>().get(
         {mesh.getAsOpaquePointer(), bound.getAsOpaquePointer(),
          module->getAttr(byteCostsAttrName).getAsOpaquePointer()});
   return planner;
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

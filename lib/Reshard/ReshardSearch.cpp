@@ -5,19 +5,31 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardSearch.h"
-#include "dialects/Spmd/ReshardBound.h"
-#include "dialects/Spmd/ReshardSteps.h"
+#include "lib/Reshard/ReshardSearch.h"
+#include "lib/Reshard/ReshardBound.h"
+#include "lib/Reshard/ReshardSteps.h"
 #include <limits>
 #include <queue>
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
+using spmd::addAxes;
+using spmd::areInMeshOrder;
+using spmd::AxisList;
+using spmd::AxisTraffic;
+using spmd::CollectiveKind;
+using spmd::dropAxes;
+using spmd::endSums;
+using spmd::getAxesOf;
+using spmd::getFurtherPartial;
+using spmd::getRingBytes;
+using spmd::getRingTraffic;
+using spmd::sortByMesh;
 
 /// What a step costs beside its bytes: enough to prefer fewer steps, and slices
 /// to collectives, too little to be worth a byte. A slice costs this for each
@@ -394,4 +406,4 @@ std::optional<ReshardPlan> searchReshard(TensorType from, TensorType to,
   return better(best, search(/*inHaste=*/true, /*detours=*/false).run());
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

@@ -5,15 +5,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardSteps.h"
+#include "lib/Reshard/ReshardSteps.h"
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
+using spmd::addAxes;
+using spmd::areInMeshOrder;
+using spmd::AxisList;
+using spmd::CollectiveKind;
+using spmd::dropAxes;
+using spmd::endSums;
+using spmd::findPermute;
+using spmd::getAxesOf;
+using spmd::getFurtherPartial;
+using spmd::getUsedAxes;
+using spmd::sortByMesh;
+using spmd::withAxes;
 
 /// Whether the axes may cut the dim on the way: the source or the target has
 /// them there. With detours it has them anywhere, or the mesh is small.
@@ -289,4 +301,4 @@ void ReshardSteps::visit(TensorType type, Visit visit,
   permuteInOrder(permutes);
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

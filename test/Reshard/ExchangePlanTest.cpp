@@ -11,13 +11,14 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ExchangePlan.h"
+#include "lib/Reshard/ExchangePlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include <gtest/gtest.h>
 #include <random>
 
 using namespace mlir;
 using namespace meshc;
+using namespace meshc::reshard;
 using namespace meshc::spmd;
 using nd::Access;
 using nd::Factor;

@@ -5,16 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Spmd/ReshardBound.h"
+#include "lib/Reshard/ReshardBound.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
+using spmd::AxisList;
+using spmd::getFurtherPartial;
+using spmd::getUsedAxes;
 
 static double getElementBytes(TensorType type) {
   return llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(),
@@ -97,4 +100,4 @@ double getLeastBytesOverAll(TensorType from, TensorType to, MeshAttr mesh) {
          sums * (terms - 2) / static_cast<double>(mesh.getRankCount());
 }
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard

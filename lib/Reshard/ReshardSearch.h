@@ -9,12 +9,12 @@
 /// The search behind ReshardPlanner (ReshardPlan.h), and what its steps cost.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_DIALECTS_SPMD_RESHARDSEARCH_H
-#define MESHC_DIALECTS_SPMD_RESHARDSEARCH_H
+#ifndef MESHC_LIB_RESHARD_RESHARDSEARCH_H
+#define MESHC_LIB_RESHARD_RESHARDSEARCH_H
 
-#include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Reshard/ReshardPlan.h"
 
-namespace meshc::spmd {
+namespace meshc::reshard {
 
 /// What a search makes as small as possible: the cost of a plan, or its peak.
 enum class Objective { Cost, Memory };
@@ -38,6 +38,6 @@ double getByteCost(const ByteCosts &costs,
 double getMemory(nd::TensorType previous, const ReshardStep &step,
                  nd::MeshAttr mesh);
 
-} // namespace meshc::spmd
+} // namespace meshc::reshard
 
-#endif // MESHC_DIALECTS_SPMD_RESHARDSEARCH_H
+#endif // MESHC_LIB_RESHARD_RESHARDSEARCH_H
