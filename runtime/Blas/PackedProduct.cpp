@@ -16,6 +16,8 @@ using namespace meshc::runtime;
 
 namespace {
 
+constexpr int64_t pageBytes = 4096;
+
 int64_t divideUp(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /// One matrix product, as the loops below see it.
@@ -40,7 +42,8 @@ struct Matrices {
   void cut(const PackedKernel &kernel, int64_t part, int64_t parts);
   /// Chooses which matrices are read as they lie. For thin products this is the
   /// larger one, as packing it would take as long as the product.
-  void chooseForms(const PackedKernel &kernel);
+  /// isOne: no other products are computed beside this one.
+  void chooseForms(const PackedKernel &kernel, bool isOne);
 };
 
 /// How a product is cut into blocks that fit the scratch memory.
@@ -116,28 +119,41 @@ void Matrices::cut(const PackedKernel &kernel, int64_t part, int64_t parts) {
   size = end - begin;
 }
 
-void Matrices::chooseForms(const PackedKernel &kernel) {
+/// A walk along k whose steps are pages meets the same few places of the first
+/// cache.
+static bool meets(int64_t stride, const PackedKernel &kernel) {
+  return stride * kernel.elementBytes % pageBytes == 0;
+}
+
+void Matrices::chooseForms(const PackedKernel &kernel, bool isOne) {
   const int64_t maxRows = kernel.maxRows, bytes = kernel.elementBytes;
   bool fewColumns = n <= 16 && m > n, fewRows = m <= maxRows && n > m;
   if ((fewColumns && a.along != 1) || (fewRows && b.across != 1)) {
     swap();
     std::swap(fewColumns, fewRows);
   }
-  // A walk along k whose steps are pages meets the same few places of the first
-  // cache; one with steps beyond that meets a new page each time.
-  constexpr int64_t page = 4096;
-  auto meets = [&](int64_t stride) { return stride * bytes % page == 0; };
+  // Steps beyond two pages meet a new page each time.
   auto isDense = [&](int64_t stride) {
-    return !meets(stride) && stride * bytes <= 2 * page;
+    return !meets(stride, kernel) && stride * bytes <= 2 * pageBytes;
   };
   // The kernel fetches ahead what it reads as it lies, so packing pays only
   // for other walks, although each tile of columns reads all of A again.
-  readsA = kernel.readsA && (a.along == 1 ? fewColumns || !meets(a.across)
-                                          : n <= 32 || isDense(a.along));
+  readsA =
+      kernel.readsA && (a.along == 1 ? fewColumns || !meets(a.across, kernel)
+                                     : n <= 32 || isDense(a.along));
   // A kernel that converts B would do so again for each tile of rows.
   int64_t rowsPerB = kernel.readsA ? 10 * maxRows : 2 * maxRows;
-  readsB = b.across == 1 &&
-           (m <= rowsPerB || (kernel.readsA && m <= 1024 && isDense(b.along)));
+  waitsForB = false;
+  if (n * k * bytes > cachesOfCore) {
+    // Short walks along k hide that B comes from memory.
+    const bool isFar = meets(b.along, kernel);
+    waitsForB = isOne && kernel.readsA && b.across == 1 &&
+                m <= (isFar ? 4 : 2) * maxRows;
+    if (isFar)
+      rowsPerB = 2 * maxRows;
+  }
+  readsB = b.across == 1 && (waitsForB || m <= rowsPerB ||
+                             (kernel.readsA && m <= 1024 && isDense(b.along)));
 }
 
 Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
@@ -319,10 +335,7 @@ static Matrices describe(const PackedKernel &kernel, const MeshcGemm &gemm,
       gemm.k,
       gemm.accumulate != 0};
   if (kernel.readsB)
-    matrices.chooseForms(kernel);
-  matrices.waitsForB = gemm.batch == 1 && matrices.readsB && kernel.readsA &&
-                       matrices.m <= 2 * kernel.maxRows &&
-                       matrices.n * matrices.k * bytes > cachesOfCore;
+    matrices.chooseForms(kernel, gemm.batch == 1);
   return matrices;
 }
 

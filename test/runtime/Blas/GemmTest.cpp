@@ -354,6 +354,18 @@ TEST(Gemm, repeatedFactors) {
   setThreads(1);
 }
 
+/// A large B whose rows are pages apart: few rows of A take it in short walks
+/// along k, more of them pack it.
+TEST(Gemm, rowsPagesApart) {
+  std::mt19937 random(6);
+  for (int threads : {1, 2}) {
+    setThreads(threads);
+    for (int64_t m : {15, 29, 32, 56, 57, 70})
+      checkAll(shape(m, 1024, 300, false, false, 1, 0), random);
+  }
+  setThreads(1);
+}
+
 TEST(Gemm, sixteenBits) {
   std::mt19937 random(4);
   for (uint8_t type : {MESHC_BF16, MESHC_F16})
