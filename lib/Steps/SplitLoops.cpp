@@ -234,7 +234,8 @@ bool LoopSplit::collectProducts(Value summand,
 
 /// A sum of products that starts at zero: each iteration reads and writes it.
 void LoopSplit::addSum(unsigned carried, std::vector<Leaving> &found) {
-  nd::NamedOpInterface addition = nd::findAddition(loop, carried);
+  auto addition = dyn_cast_or_null<nd::AddOp>(
+      nd::findAddition(loop, carried).getOperation());
   if (!addition || !nd::isConstantOf(loop.getCarried()[carried], 0))
     return;
   BlockArgument total = loop.getBlock().getArgument(carried);

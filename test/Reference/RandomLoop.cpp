@@ -168,7 +168,7 @@ void RandomProgram::addRecurrence(const Dim &dim) {
     return;
   const std::string number = std::to_string(++numbered), x = "rx" + number,
                     wx = "rw" + number, up = "ru" + number, h = "rh" + number,
-                    all = "ra" + number;
+                    all = "ra" + number, sum = "rs" + number;
   std::string text = "sin(cast(iota(" + dim.name + ") * 3 + iota(" + in.name +
                      "), f32) * " + drawNumber(0.2, 0.9) + ")";
   if (!rows.empty())
@@ -178,17 +178,24 @@ void RandomProgram::addRecurrence(const Dim &dim) {
                       "  param " + wx + "[" + between + "] ~ normal(0.4)",
                       "  param " + up + "[" + between + "] ~ normal(0.4)",
                       "  " + h + " = broadcast(0.1, " + list(ofState) + ")",
+                      "  " + sum + " = broadcast(0, " + between + ")",
                       "  for " + dim.name + (flip() ? " backwards {" : " {"),
                       "  " + h + " = tanh(dot(" +
                           (flip() ? x : "tanh(" + x + ")") + ", " + wx + ", " +
                           in.name + ") + dot(dot(" + h + ", " + up + ", " +
                           state.name + "), " + wx + ", " + in.name + "))",
-                      "  " + all + " = " + h, "  }");
+                      "  " + all + " = " + h);
+  if (!rows.empty()) // what a loop adds up, or subtracts
+    statements.push_back("  " + sum + " = " + sum + (flip() ? " + " : " - ") +
+                         "dot(" + x + ", " + h + ", " + rows[0].name + ")");
+  statements.push_back("  }");
   for (const std::string &weights : {wx, up})
     values.push_back({weights, Type::F32, {in, state}, 1, false});
   ofState.push_back(dim);
   // The first values become terms of the loss before others.
   values.insert(values.begin(), {all, Type::F32, ofState, 1, false});
+  if (!rows.empty())
+    values.insert(values.begin(), {sum, Type::F32, {in, state}, 4, false});
 }
 
 } // namespace meshc::reference

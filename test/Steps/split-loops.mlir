@@ -84,19 +84,20 @@ func.func @behind(%xs: !xs, %w: !w, %h: !y) -> (!w, !xs) {
 !w = !nd.tensor<f32, [i = 16, j = 32]>
 !y = !nd.tensor<f32, [b = 4, j = 32]>
 // These stay: a sum that does not start at zero, one that a later iteration reads,
-// one whose product is used twice, and loops over micro-batches.
+// one whose product is used twice, what is subtracted, and loops over micro-batches.
 // CHECK-LABEL: @sums_that_stay
 // CHECK: nd.scan
-// CHECK-COUNT-3: nd.einsum
+// CHECK-COUNT-4: nd.einsum
 // CHECK: nd.yield
 // CHECK: nd.scan "n" 8 micro_batches
 // CHECK: nd.einsum
 // CHECK: nd.yield
 // CHECK-NOT: nd.einsum
-func.func @sums_that_stay(%xs: !xs, %w: !w, %h: !y) -> (!w, !w, !w, !w) {
+func.func @sums_that_stay(%xs: !xs, %w: !w, %h: !y) -> (!w, !w, !w, !w, !w) {
   %zero = nd.constant 0.0 : f32 -> !w
-  %last, %a, %b, %c = nd.scan "n" 8 carried(%h, %w, %zero, %zero : !y, !w, !w, !w) stacked(%xs : !xs) -> !y, !w, !w, !w {
-  ^bb0(%y: !y, %s: !w, %t: !w, %u: !w, %x: !x):
+  %last, %a, %b, %c, %minus = nd.scan "n" 8 carried(%h, %w, %zero, %zero, %zero : !y, !w, !w, !w, !w) stacked(%xs : !xs)
+      -> !y, !w, !w, !w, !w {
+  ^bb0(%y: !y, %s: !w, %t: !w, %u: !w, %v: !w, %x: !x):
     %d = nd.tanh %y : (!y) -> !y
     %g = nd.einsum %x, %d {reduced = ["b"]} : (!x, !y) -> !w
     %s1 = nd.add %s, %g : (!w, !w) -> !w
@@ -109,7 +110,10 @@ func.func @sums_that_stay(%xs: !xs, %w: !w, %h: !y) -> (!w, !w, !w, !w) {
     %u1 = nd.add %u, %n : (!w, !w) -> !w
     %r = nd.reduce_sum %n {dims = ["i"]} : (!w) -> !nd.tensor<f32, [j = 32]>
     %y1 = nd.add %d, %r : (!y, !nd.tensor<f32, [j = 32]>) -> !y
-    nd.yield %y1, %s1, %t2, %u1 : !y, !w, !w, !w
+    %q = nd.cos %e : (!y) -> !y
+    %z = nd.einsum %x, %q {reduced = ["b"]} : (!x, !y) -> !w
+    %v1 = nd.sub %v, %z : (!w, !w) -> !w
+    nd.yield %y1, %s1, %t2, %u1, %v1 : !y, !w, !w, !w, !w
   }
   %last2, %total = nd.scan "n" 8 micro_batches carried(%h, %zero : !y, !w) stacked(%xs : !xs) -> !y, !w {
   ^bb0(%y: !y, %s: !w, %x: !x):
@@ -118,7 +122,7 @@ func.func @sums_that_stay(%xs: !xs, %w: !w, %h: !y) -> (!w, !w, !w, !w) {
     %s1 = nd.add %s, %g : (!w, !w) -> !w
     nd.yield %d, %s1 : !y, !w
   }
-  return %a, %b, %c, %total : !w, !w, !w, !w
+  return %a, %b, %c, %minus, %total : !w, !w, !w, !w, !w
 }
 
 // -----
