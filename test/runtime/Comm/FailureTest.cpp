@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "TestWorlds.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Comm/Leftovers.h"
 #include "runtime/Comm/ThreadWorld.h"
 
@@ -405,6 +406,7 @@ TEST(Failure, ThreadsThatCannotStartEndTheRun) {
     limit.rlim_cur = limit.rlim_cur * 4096 + (size_t{200} << 20);
     limit.rlim_max = limit.rlim_cur;
     setrlimit(RLIMIT_AS, &limit);
+    shareHeapWithinLimit(); // as programs do
     try {
       openThreadWorld(64, 1, 60)->run(
           [](Communicator &communicator) { communicator.barrier(); });
