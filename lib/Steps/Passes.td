@@ -386,9 +386,9 @@ def SplitLoops : Pass<"meshc-split-loops", "::mlir::func::FuncOp"> {
   let summary = "computes products of all iterations at once, before or behind a loop";
   let description = [{
     A recurrence multiplies few rows in an iteration, and reads all weights for them, or adds to all of their gradient.
-    What does not depend on the iterations before is one product outside of the loop, with the rows of all iterations
-    (loop distribution: Kennedy and McKinley, Loop distribution with arbitrary control flow, 1990; for recurrent
-    networks: Appleyard et al., arXiv 1604.01946):
+    This is loop distribution (Kennedy and McKinley, Loop distribution with arbitrary control flow, 1990), for recurrent
+    networks as in Appleyard et al., arXiv 1604.01946. What does not depend on the iterations before is one product
+    outside of the loop, with the rows of all iterations:
 
     - a product of entries of a stacked operand and whole operands comes before the loop, and its result is one more
       stacked operand;

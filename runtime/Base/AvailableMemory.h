@@ -71,9 +71,9 @@ Failure tooLittleMemory(const std::string &action,
                         const MemoryFiles &files = {});
 
 /// Lets all threads of the process share one heap if RLIMIT_AS limits its
-/// address space. Otherwise the C library reserves 64 to 128 MiB of it for each
-/// thread that allocates, as long as there is room, and what is left for others
-/// depends on the order of threads (mallopt(3), M_ARENA_MAX).
+/// address space (mallopt(3), M_ARENA_MAX). Otherwise the C library reserves 64
+/// to 128 MiB of it for each thread that allocates, as long as there is room.
+/// What is left for others then depends on the order of the threads.
 void shareHeapWithinLimit();
 
 /// Whether the dynamic linker's message says that there was too little memory.

@@ -35,10 +35,10 @@ mlir::OpOperand *getWholeOperand(mlir::Value value);
 /// The value that loops take whole as `value`; itself if it is none of a loop.
 mlir::Value getOutsideLoops(mlir::Value value);
 
-/// The addition to what the loop carries, if it is a sum once it starts at
-/// zero: all that happens to it is this one addition whose result is only
-/// carried on. Null if it is none. A loop with `while` has no sums: what it
-/// carries is whole when it ends.
+/// The addition to what the loop carries, or the subtraction with it, if it is
+/// a sum once it starts at zero. All that happens to it is this one op, whose
+/// result is only carried on. Null if it is none. A loop with `while` has no
+/// sums: what it carries is whole when it ends.
 NamedOpInterface findAddition(ScanOp loop, unsigned carried);
 
 /// Drops a stacked operand. Nothing uses its argument, which is erased.
